@@ -27,8 +27,8 @@ from foretune.automl.equivalent_configs import PipelineEquivalence
 from foretune.automl.knowledge.knowledge import FitKnowledge
 from foretune.automl.plan import FitOptions, make_plan
 from foretune.automl.trial_runs import InMemoryEvaluator, opening_configs
-from foretune.experience import Status
-from foretune.experience.journal import Journal, Line
+from foretune.experience import Evaluation, Status
+from foretune.experience.journal import Journal
 from foretune.methods.contracts import Target
 from foretune.run.executor import Limits
 from foretune.run.pool import ProcessPool
@@ -63,7 +63,7 @@ class Judge:
         self.pool = ProcessPool(InMemoryEvaluator(self.plan.table, protocol), limits=LIMITS)
         name = f"{table.name}.jsonl" if seed == 0 else f"{table.name}.fresh-{seed}.jsonl"
         self.journal = Journal(given.folder / name)
-        self.known = {_key(line.config): line for line in self.journal.lines}
+        self.known = {_key(line.config): line for line in self.journal.evaluations}
         self.asked: list[dict[str, Any]] = []
         """Since the search began."""
 
@@ -73,8 +73,8 @@ class Judge:
         if _key(config) not in self.known:
             self.pool.submit(config)
             [outcome] = self.pool.results()
-            line = Line(
-                self.table.name, config, outcome.status, outcome.result or {}, outcome.seconds
+            line = Evaluation(
+                self.table.name, config, outcome.result or {}, outcome.status, outcome.seconds
             )
             self.journal.add(line)
             self.known[_key(config)] = line

@@ -26,8 +26,8 @@ from foretune.automl.plan import FitOptions, FitPlan, make_plan
 from foretune.automl.trial_runs import InMemoryEvaluator, keep_predictions, predictions_path
 from foretune.errors import ForetuneError, UsageError
 from foretune.experience import Status
+from foretune.experience.trial import Trial
 from foretune.run.executor import Limits
-from foretune.run.study import StudyTrial
 from foretune.tables.row_weights import RowWeights
 from foretune.tables.table import Table
 from foretune.tables.target import Task
@@ -48,7 +48,7 @@ def plan(table: Table) -> FitPlan:
 
 
 @pytest.fixture
-def trials(plan: FitPlan, tmp_path) -> list[StudyTrial]:
+def trials(plan: FitPlan, tmp_path) -> list[Trial]:
     """One of each estimator, the best first; their predictions are in the folder.
 
     The predictions are made up: each errs in its own way, so that the mean of all is better.
@@ -62,7 +62,7 @@ def trials(plan: FitPlan, tmp_path) -> list[StudyTrial]:
         certain /= certain.sum(axis=1, keepdims=True)
         keep_predictions(tmp_path, config, EvaluationScore({}, {}, 1.0, rows, certain))
         values = {"log_loss": _log_loss(certain, y)}
-        found.append(StudyTrial(number, config, Status.DONE, values, 1.0))
+        found.append(Trial(number, config, Status.DONE, values, 1.0))
     return sorted(found, key=lambda trial: trial.values["log_loss"])
 
 
@@ -80,7 +80,7 @@ def _one_of_each(plan: FitPlan) -> list[dict[str, object]]:
 
 
 def test_a_blend_scores_what_its_weights_say_and_no_worse_than_the_best(
-    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path
 ) -> None:
     made = fit_final_model(plan, table, trials, target="class", blending=BlendOptions(3, tmp_path))
     assert len(made.members) > 1
@@ -94,7 +94,7 @@ def test_a_blend_scores_what_its_weights_say_and_no_worse_than_the_best(
 
 
 def test_a_blend_is_scored_by_weighed_rows(
-    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path
 ) -> None:
     given = np.where(np.arange(len(table)) % 2, 1.9, 0.1)
     heavy = replace(plan, table=replace(plan.table, weighting=RowWeights("w", given)))
@@ -115,7 +115,7 @@ def test_a_blend_is_scored_by_weighed_rows(
 
 
 def test_without_a_wish_for_a_blend_the_best_is_alone(
-    plan: FitPlan, table: Table, trials: list[StudyTrial]
+    plan: FitPlan, table: Table, trials: list[Trial]
 ) -> None:
     made = fit_final_model(plan, table, trials, target="class")
     assert [chosen.trial for chosen in made.members] == [trials[0]]
@@ -123,7 +123,7 @@ def test_without_a_wish_for_a_blend_the_best_is_alone(
 
 
 def test_no_blend_leaves_out_the_best(
-    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path
 ) -> None:
     predictions_path(tmp_path, trials[0].config).unlink()
     made = fit_final_model(plan, table, trials, target="class", blending=BlendOptions(3, tmp_path))
@@ -133,7 +133,7 @@ def test_no_blend_leaves_out_the_best(
 
 
 def test_predictions_that_are_no_numbers_have_no_part_in_it(
-    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path
 ) -> None:
     path = predictions_path(tmp_path, trials[1].config)
     np.save(path, np.full_like(np.load(path), np.inf))
@@ -143,7 +143,7 @@ def test_predictions_that_are_no_numbers_have_no_part_in_it(
 
 @pytest.mark.parametrize("room", [1, 2**30])
 def test_where_predictions_are_large_a_blend_is_chosen_among_fewer_trials(
-    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch, room: int
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path, monkeypatch, room: int
 ) -> None:
     rows = _held(plan)
     right = np.eye(3)[table.y[rows].astype(int)]
@@ -167,7 +167,7 @@ def test_the_size_of_predictions_is_counted_as_they_are_kept(
 def test_what_takes_too_long_on_all_rows_does_not_join_the_best(
     plan: FitPlan,
     table: Table,
-    trials: list[StudyTrial],
+    trials: list[Trial],
     tmp_path: Path,
     seconds: float,
     joins: bool,
@@ -203,7 +203,7 @@ class Unlucky(FitWorkers):
 
 @pytest.mark.parametrize("slow", [True, False])
 def test_what_takes_long_is_left_to_a_crew(
-    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path: Path, slow: bool
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path: Path, slow: bool
 ) -> None:
     crew = Unlucky(2, tmp_path)
     told = [replace(trial, seconds=100.0 if slow else 1.0) for trial in trials]
@@ -231,7 +231,7 @@ class Unable(FitWorkers):
 
 
 def test_what_no_crew_fits_is_fitted_here(
-    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path: Path
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path: Path
 ) -> None:
     told = [replace(trial, seconds=100.0) for trial in trials]
     made = fit_final_model(
@@ -266,7 +266,7 @@ class Late(FitWorkers):
                 raise self.why
 
 
-def _slow(plan: FitPlan, trials: list[StudyTrial], *seconds: float) -> list[StudyTrial]:
+def _slow(plan: FitPlan, trials: list[Trial], *seconds: float) -> list[Trial]:
     """The same, so that they are expected to learn from all rows for so long."""
     pace = FitTimeModel.of(plan, rows=len(plan.table))
     return [
@@ -276,7 +276,7 @@ def _slow(plan: FitPlan, trials: list[StudyTrial], *seconds: float) -> list[Stud
 
 
 def test_what_is_ready_beside_a_best_that_is_lost_is_fitted_once(
-    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path: Path
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path: Path
 ) -> None:
     told, blending = _slow(plan, trials, 9.0, 9.0, 9.0), BlendOptions(3, tmp_path)
     expected = fit_final_model(plan, table, told[1:], target="class", blending=blending)
@@ -293,7 +293,7 @@ def test_what_is_ready_beside_a_best_that_is_lost_is_fitted_once(
 
 
 def test_ctrl_c_leaves_what_is_ready_also_without_the_best(
-    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path: Path
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path: Path
 ) -> None:
     told, blending = _slow(plan, trials, 9.0, 9.0, 9.0), BlendOptions(3, tmp_path)
     expected = fit_final_model(plan, table, told[1:], target="class", blending=blending)
@@ -307,7 +307,7 @@ def test_ctrl_c_leaves_what_is_ready_also_without_the_best(
 def test_a_crew_has_limits_by_what_the_trials_took(
     plan: FitPlan,
     table: Table,
-    trials: list[StudyTrial],
+    trials: list[Trial],
     tmp_path: Path,
     seconds: float,
     limit: float,
@@ -322,7 +322,7 @@ def test_a_crew_has_limits_by_what_the_trials_took(
 
 
 def test_many_more_rows_than_trials_had_are_left_to_a_crew(
-    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path: Path
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path: Path
 ) -> None:
     """However quick it may be: a trial says little about the memory that they take."""
     crew = Late(2, tmp_path)
@@ -336,7 +336,7 @@ def _until(seconds: float) -> FitMeans:
 
 
 def test_a_best_trial_that_would_take_longer_than_is_left_is_passed_over(
-    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path: Path
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path: Path
 ) -> None:
     told, blending = _slow(plan, trials, 900.0, 1.0, 1.0), BlendOptions(3, tmp_path)
     expected = fit_final_model(plan, table, told[1:], target="class", blending=blending)
@@ -352,7 +352,7 @@ def test_a_best_trial_that_would_take_longer_than_is_left_is_passed_over(
 
 
 def test_where_no_trial_is_quick_enough_the_model_is_the_quickest(
-    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path: Path
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path: Path
 ) -> None:
     told, blending = _slow(plan, trials, 900.0, 800.0, 850.0), BlendOptions(3, tmp_path)
     made = fit_final_model(plan, table, told, target="class", blending=blending, means=_until(60.0))
@@ -360,14 +360,14 @@ def test_where_no_trial_is_quick_enough_the_model_is_the_quickest(
 
 
 def test_a_trial_of_an_unknown_time_is_not_passed_over(
-    plan: FitPlan, table: Table, trials: list[StudyTrial]
+    plan: FitPlan, table: Table, trials: list[Trial]
 ) -> None:
     told = _slow(plan, trials, math.nan, 1.0, 1.0)
     assert fit_final_model(plan, table, told, target="class", means=_until(60.0)).best is told[0]
 
 
 def test_what_joins_the_best_is_not_waited_for_when_the_time_is_over(
-    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path: Path, monkeypatch
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path: Path, monkeypatch
 ) -> None:
     """The best takes all of it; a second one that is quick would be in time."""
     told, blending = _slow(plan, trials, 10.0, 1.0, 10.0), BlendOptions(3, tmp_path)
@@ -389,7 +389,7 @@ def test_what_joins_the_best_is_not_waited_for_when_the_time_is_over(
 def test_a_pipeline_that_goes_astray_on_all_rows_is_no_part_of_the_model(
     plan: FitPlan,
     table: Table,
-    trials: list[StudyTrial],
+    trials: list[Trial],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     astray: tuple[int, ...],
@@ -427,7 +427,7 @@ class Counted:
     [(1.0, "fitting the model"), (598.0, "fitting the model, about 10 min 0 s")],
 )
 def test_fitting_several_pipelines_shows_how_far_it_is(
-    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path, seconds: float, said: str
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path, seconds: float, said: str
 ) -> None:
     progress = Counted()
     blending, told = BlendOptions(3, tmp_path), _slow(plan, trials, seconds, 1.0, 1.0)
@@ -460,7 +460,7 @@ def test_the_best_trial_is_part_of_every_blend_and_no_score_is_worse_than_its_ow
     for number, config in enumerate(plan.space.sample(8, seed=1).dicts()):
         score = evaluate(config, plan.table, plan.protocol, keep_predictions=True)
         keep_predictions(tmp_path, config, score)
-        told.append(StudyTrial(number, config, Status.DONE, score.values, 1.0))
+        told.append(Trial(number, config, Status.DONE, score.values, 1.0))
     made = fit_final_model(plan, table, told, target="y", blending=BlendOptions(3, tmp_path))
     assert made.best in [chosen.trial for chosen in made.members]
     assert made.blended is not None
@@ -474,7 +474,7 @@ def test_numbers_with_a_large_offset_are_kept_whole(tmp_path) -> None:
 
 
 def test_what_cannot_learn_from_all_rows_is_left_out_and_named(
-    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path, monkeypatch
 ) -> None:
     blending = BlendOptions(3, tmp_path)
     whole = fit_final_model(plan, table, trials, target="class", blending=blending)
@@ -489,7 +489,7 @@ def test_what_cannot_learn_from_all_rows_is_left_out_and_named(
 
 
 def test_without_a_member_the_others_are_weighed_anew(
-    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path, monkeypatch
 ) -> None:
     blending = BlendOptions(3, tmp_path)
     without = [trials[0], trials[2]]
@@ -501,7 +501,7 @@ def test_without_a_member_the_others_are_weighed_anew(
     assert [m.weight for m in made.model.members] == [each.weight for each in made.members]
 
 
-def _unable(monkeypatch, *lost: StudyTrial) -> list[object]:
+def _unable(monkeypatch, *lost: Trial) -> list[object]:
     """Let these trials not be fitted; returns the configurations of all that are begun."""
     real, begun = fitting.refit, []
 
@@ -517,7 +517,7 @@ def _unable(monkeypatch, *lost: StudyTrial) -> list[object]:
 
 @pytest.mark.parametrize("blended", [True, False])
 def test_the_next_best_stands_in_for_the_best_where_that_cannot_be_fitted(
-    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch, blended: bool
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path, monkeypatch, blended: bool
 ) -> None:
     blending = BlendOptions(3, tmp_path) if blended else None
     expected = fit_final_model(plan, table, trials[1:], target="class", blending=blending)
@@ -530,7 +530,7 @@ def test_the_next_best_stands_in_for_the_best_where_that_cannot_be_fitted(
 
 
 def test_where_no_trial_can_be_fitted_it_is_a_mistake_with_a_remedy(
-    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path, monkeypatch
 ) -> None:
     _unable(monkeypatch, *trials)
     with pytest.raises(
@@ -540,7 +540,7 @@ def test_where_no_trial_can_be_fitted_it_is_a_mistake_with_a_remedy(
 
 
 def test_after_a_few_trials_that_cannot_be_fitted_no_more_are_tried(
-    plan: FitPlan, table: Table, trials: list[StudyTrial], monkeypatch
+    plan: FitPlan, table: Table, trials: list[Trial], monkeypatch
 ) -> None:
     begun = _unable(monkeypatch, *trials)
     many = [
@@ -553,7 +553,7 @@ def test_after_a_few_trials_that_cannot_be_fitted_no_more_are_tried(
 
 
 def test_a_model_is_made_of_what_has_room_in_a_file(
-    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path, monkeypatch
 ) -> None:
     def made(room: int) -> Conclusion:
         limit = room / model_file.SHARE_OF_PIPELINES
@@ -600,9 +600,9 @@ def test_a_disk_that_keeps_no_predictions_costs_no_trial(
 
 @pytest.mark.parametrize("spoilt", [b"", b"no numbers", "half", "other rows"])
 def test_damaged_predictions_have_no_part_in_it(
-    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path, spoilt: bytes | str
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path, spoilt: bytes | str
 ) -> None:
-    def spoil(trial: StudyTrial) -> None:
+    def spoil(trial: Trial) -> None:
         path = predictions_path(tmp_path, trial.config)
         if spoilt == "other rows":
             np.save(path, np.load(path)[1:])
@@ -621,7 +621,7 @@ def test_damaged_predictions_have_no_part_in_it(
 
 @pytest.mark.parametrize("after", [0, 1])
 def test_an_interrupt_leaves_what_is_fitted(
-    plan: FitPlan, table: Table, trials: list[StudyTrial], tmp_path, monkeypatch, after: int
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path, monkeypatch, after: int
 ) -> None:
     real, calls = fitting.refit, []
 

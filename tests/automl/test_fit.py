@@ -13,7 +13,7 @@ from foretune.automl.plan import FitOptions, make_plan
 from foretune.automl.test_scores import rows_with_target, scores_on
 from foretune.errors import UsageError
 from foretune.experience import Experience, Status
-from foretune.run.study import StudyTrial
+from foretune.experience.trial import Trial
 from foretune.tables.identity import fingerprint
 from foretune.tables.table import Table
 from foretune.tables.target import Task
@@ -100,10 +100,10 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path, request) -> None:
     class Impatient:
         ended_trials = 0
 
-        def trial_began(self, trial: StudyTrial) -> None:
+        def trial_began(self, trial: Trial) -> None:
             pass
 
-        def trial_ended(self, trial: StudyTrial) -> None:
+        def trial_ended(self, trial: Trial) -> None:
             self.ended_trials += 1
             if self.ended_trials == 2:
                 raise KeyboardInterrupt
@@ -116,7 +116,7 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path, request) -> None:
     assert len(found.conclusion.model.predict(mixed_frame())) == 90
     request.getfixturevalue("trials_here")
     resumed, plan = job(tmp_path)
-    assert sum(trial.status is not None for trial in resumed.run(plan).trials) == 4
+    assert sum(trial.is_over for trial in resumed.run(plan).trials) == 4
 
 
 @pytest.mark.usefixtures("trials_here")
@@ -210,8 +210,7 @@ def test_nothing_is_remembered_where_that_is_switched_off(tmp_path) -> None:
 def test_the_remedy_is_for_what_failed(tmp_path, ended, remedy) -> None:
     made, plan = job(tmp_path)
     trials = [
-        StudyTrial(number, {}, status, {}, 1.0, reason)
-        for number, (status, reason) in enumerate(ended)
+        Trial(number, {}, status, {}, 1.0, reason) for number, (status, reason) in enumerate(ended)
     ]
     with pytest.raises(UsageError, match=rf"\): {remedy}\Z"):
         fit_final_model(plan, made.table, trials, target="class")

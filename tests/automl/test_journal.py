@@ -4,11 +4,11 @@ import math
 import pytest
 
 from foretune.errors import UsageError
-from foretune.experience import Status
-from foretune.experience.journal import Journal, Line
+from foretune.experience import Evaluation, Status
+from foretune.experience.journal import Journal
 
-FIRST = Line("a", {"x": 0.1, "k": "b"}, Status.DONE, {"accuracy": 0.5}, 0.25)
-SECOND = Line("b", {"x": 1e-9}, Status.TIMEOUT, {}, 3.0, "over its limit")
+FIRST = Evaluation("a", {"x": 0.1, "k": "b"}, {"accuracy": 0.5}, Status.DONE, 0.25)
+SECOND = Evaluation("b", {"x": 1e-9}, {}, Status.TIMEOUT, 3.0, reason="over its limit")
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def path(tmp_path):
 
 
 def test_lines_come_back_as_they_were(path):
-    assert Journal(path).lines == [FIRST, SECOND]
+    assert Journal(path).evaluations == [FIRST, SECOND]
 
 
 def test_what_a_kill_leaves_at_any_byte_is_the_whole_lines(path):
@@ -29,9 +29,9 @@ def test_what_a_kill_leaves_at_any_byte_is_the_whole_lines(path):
     for length in range(len(content) + 1):
         path.write_bytes(content[:length])
         journal = Journal(path)
-        assert journal.lines == [FIRST, SECOND][: sum(end <= length for end in ends)]
+        assert journal.evaluations == [FIRST, SECOND][: sum(end <= length for end in ends)]
         journal.add(SECOND)
-        assert Journal(path).lines[-1] == SECOND
+        assert Journal(path).evaluations[-1] == SECOND
 
 
 def test_a_full_disk_is_named_by_the_file_it_has_no_room_for(path, monkeypatch):
@@ -45,8 +45,8 @@ def test_a_full_disk_is_named_by_the_file_it_has_no_room_for(path, monkeypatch):
 
 
 def test_values_that_are_no_numbers_of_json(path):
-    Journal(path).add(Line("c", {}, Status.DONE, {"r2": float("-inf")}, 0.0))
-    assert Journal(path).lines[-1].values == {"r2": -math.inf}
+    Journal(path).add(Evaluation("c", {}, {"r2": float("-inf")}, Status.DONE, 0.0))
+    assert Journal(path).evaluations[-1].values == {"r2": -math.inf}
 
 
 @pytest.mark.parametrize("text", ["nonsense\n", "[1]\n", '{"task": "a"}\n'])

@@ -10,7 +10,7 @@ from foretune.automl.final_model.time_model import FitTimeModel
 from foretune.automl.job import budget, model_deadline
 from foretune.automl.plan import FitOptions, FitPlan, make_plan
 from foretune.experience import Status
-from foretune.run.study import StudyTrial
+from foretune.experience.trial import Trial
 from foretune.tables.table import Table
 from foretune.tables.target import Task
 
@@ -27,8 +27,8 @@ def plan(table: Table) -> FitPlan:
     return make_plan(table, FitOptions())
 
 
-def trial(seconds: float, *, estimator: str = "knn", loss: float = 0.0) -> StudyTrial:
-    return StudyTrial(0, {"estimator": estimator}, Status.DONE, {"log_loss": loss}, seconds)
+def trial(seconds: float, *, estimator: str = "knn", loss: float = 0.0) -> Trial:
+    return Trial(0, {"estimator": estimator}, Status.DONE, {"log_loss": loss}, seconds)
 
 
 def test_folds_share_the_seconds_of_a_trial(plan: FitPlan, table: Table) -> None:
@@ -56,7 +56,7 @@ def test_more_rows_take_more_time(
 def test_a_model_takes_the_best_and_that_one_again(plan: FitPlan, table: Table) -> None:
     """The second time is for what its columns are worth; what is not known counts nothing."""
     trials = [trial(40.0, loss=3.0), trial(4.0, loss=1.0), trial(8.0, loss=2.0)]
-    trials += [trial(math.nan, loss=2.5), StudyTrial(4, {}, None, {}, math.nan)]
+    trials += [trial(math.nan, loss=2.5), Trial(4, {}, Status.RUNNING, {}, math.nan)]
     pace = FitTimeModel.of(plan, rows=len(table))
     assert pace.of_model(trials, members=1) == pytest.approx(2.0)
     assert pace.of_model(trials, members=3) == pytest.approx(4.0)

@@ -5,7 +5,7 @@ import pytest
 from foretune.automl.fit_story import ReportTexts, advice, facts, story
 from foretune.automl.plan import FitOptions, make_plan
 from foretune.experience import Status
-from foretune.run.study import StudyTrial
+from foretune.experience.trial import Trial
 from foretune.tables.target import Task
 from tests.automl.samples import mixed_table, table_with_texts
 
@@ -41,7 +41,7 @@ def test_pipelines_are_named_by_their_estimators() -> None:
     table = mixed_table(Task.CLASSIFICATION)
     plan = make_plan(table, wishes)
     [config] = plan.space.sample(1, seed=0).dicts()
-    trial = StudyTrial(0, config, Status.DONE, values={"log_loss": 0.5}, seconds=1.0)
+    trial = Trial(0, config, Status.DONE, values={"log_loss": 0.5}, seconds=1.0)
     fit = SimpleNamespace(
         plan=plan, wishes=wishes, knowledge=None, trials=[trial], relied_on="", timings=[]
     )  # fmt: skip

@@ -10,14 +10,14 @@ from rich.progress import Progress
 from foretune.cli import display
 from foretune.cli.display import Bar, BestSoFar, Lines
 from foretune.experience import Direction, Metric, Status
-from foretune.run.study import StudyTrial
+from foretune.experience.trial import Trial
 
 LOSS = Metric("loss", Direction.MIN)
 
 
 def trial(number, loss=None, **config):
     status = None if loss is None else Status.DONE
-    return StudyTrial(number, config, status, {} if loss is None else {"loss": loss}, 1.0)
+    return Trial(number, config, status, {} if loss is None else {"loss": loss}, 1.0)
 
 
 def test_a_log_hears_of_the_first_trial_and_counts_those_that_ended(capsys):
@@ -112,7 +112,7 @@ def test_with_several_metrics_those_that_nothing_beats_count():
     score = BestSoFar([LOSS, Metric("gain", Direction.MAX)])
     ended = [(3.0, 1.0), (2.0, 1.0), (4.0, 5.0), (2.0, 1.0), (9.0, 0.0), (1.0, 9.0)]
     better = [
-        score.take(StudyTrial(n, {}, Status.DONE, {"loss": loss, "gain": gain}, 1.0))
+        score.take(Trial(n, {}, Status.DONE, {"loss": loss, "gain": gain}, 1.0))
         for n, (loss, gain) in enumerate(ended)
     ]
     assert better == [True, True, True, False, False, True]
@@ -121,7 +121,7 @@ def test_with_several_metrics_those_that_nothing_beats_count():
 
 
 def test_trials_that_failed_count_and_are_never_the_best(capsys):
-    failed = StudyTrial(0, {}, Status.FAILED, {}, 1.0, "too large")
+    failed = Trial(0, {}, Status.FAILED, {}, 1.0, "too large")
     score = BestSoFar([LOSS])
     assert str(score) == "the first trials are running"
     assert not score.take(failed)

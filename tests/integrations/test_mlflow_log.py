@@ -7,16 +7,16 @@ import pytest
 
 from foretune.errors import ForetuneWarning, MissingExtraError, UsageError
 from foretune.experience import Direction, Metric, Status
+from foretune.experience.trial import Trial
 from foretune.integrations import mlflow_log
 from foretune.integrations.mlflow_log import MlflowWatch, log_to_mlflow
-from foretune.run.study import StudyTrial
 from foretune.run.tuning_loop import SILENT_WATCH
 
 LOSS = Metric("loss", Direction.MIN)
 
 
 def trial(number, status=None, values=None, reason=""):
-    return StudyTrial(number, {"lr": 0.1, "kind": "a"}, status, values or {}, 1.0, reason, "random")
+    return Trial(number, {"lr": 0.1, "kind": "a"}, status, values or {}, 1.0, reason, "random")
 
 
 class Client:

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from foretune.experience import Direction, Metric, Status
+from foretune.experience.trial import Trial
 from foretune.report.story import (
     ColumnLoss,
     MapPoint,
     Step,
     Story,
     StorySource,
-    StoryTrial,
     steps_of,
 )
 from foretune.space import Space
@@ -31,12 +31,12 @@ HOSTILE = (
 )
 
 
-def some_trials(space: Space, n: int, *, metric: str = "score", seed: int = 0) -> list[StoryTrial]:
+def some_trials(space: Space, n: int, *, metric: str = "score", seed: int = 0) -> list[Trial]:
     """n trials that all succeeded, with scores drawn at random."""
     scores = np.random.default_rng(seed).random(n).round(4).tolist()
     configs = space.sample(n, seed=seed).dicts()
     return [
-        StoryTrial(number, config, Status.DONE, {metric: score}, 1.5, chosen_by="random")
+        Trial(number, config, Status.DONE, {metric: score}, 1.5, chosen_by="random")
         for number, (config, score) in enumerate(zip(configs, scores, strict=True))
     ]
 
@@ -59,7 +59,7 @@ def several(losses: Sequence[Sequence[float]]) -> Story:
     """A story of trials with so many losses each, called a, b, c, ..."""
     names = "abcdef"[: len(losses[0])]
     trials = [
-        StoryTrial(number, trial.config, Status.DONE, dict(zip(names, each, strict=True)), 1.0)
+        Trial(number, trial.config, Status.DONE, dict(zip(names, each, strict=True)), 1.0)
         for number, (trial, each) in enumerate(
             zip(some_trials(FLAT, len(losses)), losses, strict=True)
         )
@@ -72,7 +72,7 @@ def hostile() -> Story:
     """Every text that can come from a user is an attack."""
     space = Space.of({f"name{HOSTILE}": ["plain", HOSTILE], "x": (0.0, 1.0)})
     trials = [
-        StoryTrial(
+        Trial(
             number,
             config,
             Status.FAILED if number % 4 == 3 else Status.DONE,

@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 
 from foretune.errors import UsageError
 from foretune.experience import Metric, Status
+from foretune.experience.trial import Trial
 from foretune.report.colours import OTHER, colour_key, colours_of
 from foretune.report.headline import headline
 from foretune.report.markup import Markup, element, join_markup
 from foretune.report.page import page, write_page
 from foretune.report.payload import in_script
 from foretune.report.sections import setting_text
-from foretune.report.story import ColumnLoss, MapPoint, Step, StorySource, StoryTrial
+from foretune.report.story import ColumnLoss, MapPoint, Step, StorySource
 from foretune.report.wording import duration_text, number_text
 from foretune.space import Space
 from tests.report.stories import FLAT, HOSTILE, SCORE, STAGED, hostile, several, some_trials, told
@@ -107,7 +108,7 @@ def test_what_is_empty_is_left_out():
 def test_headline_tells_what_was_found():
     trials = some_trials(STAGED, 4)
     config = {"scaler": "none", "model": "tree", "model:tree:depth": 4}
-    trials[2] = StoryTrial(2, config, Status.DONE, {"score": 1.25}, 1.5)
+    trials[2] = Trial(2, config, Status.DONE, {"score": 1.25}, 1.5)
     story = told(trials=trials, best=2, test_score=0.5)
     found = read(story)
     assert "The best of 4 trials reached score 1.25 with tree." in found.text
@@ -196,7 +197,7 @@ def test_no_trial_at_all():
 
 
 def test_all_failed_names_the_reason():
-    trials = [StoryTrial(i, t.config, Status.FAILED, {}, math.nan, "boom") for i, t in
+    trials = [Trial(i, t.config, Status.FAILED, {}, math.nan, "boom") for i, t in
               enumerate(some_trials(FLAT, 12))]  # fmt: skip
     found = read(told(FLAT, trials=trials, best=None, pipeline=(), expected_random=None))
     assert "None of 12 trials succeeded. Most often (12 times): boom" in found.text
@@ -204,7 +205,7 @@ def test_all_failed_names_the_reason():
 
 
 def test_a_reason_that_came_once_is_said_so():
-    trial = StoryTrial(0, some_trials(FLAT, 1)[0].config, Status.FAILED, {}, math.nan, "boom")
+    trial = Trial(0, some_trials(FLAT, 1)[0].config, Status.FAILED, {}, math.nan, "boom")
     found = read(told(FLAT, trials=[trial], best=None, pipeline=(), expected_random=None))
     assert "None of 1 trial succeeded. Most often (once): boom" in found.text
 
@@ -212,7 +213,7 @@ def test_a_reason_that_came_once_is_said_so():
 def test_an_objective_that_was_not_measured_is_never_the_best():
     losses = [(math.nan, 3.0), (2.0, math.inf), (1.0, -math.inf)]
     trials = [
-        StoryTrial(i, t.config, Status.DONE, {"a": a, "b": b}, 1.0)
+        Trial(i, t.config, Status.DONE, {"a": a, "b": b}, 1.0)
         for i, (t, (a, b)) in enumerate(zip(some_trials(FLAT, 3), losses, strict=True))
     ]
     story = told(FLAT, trials=trials, metrics=[Metric("a"), Metric("b")], objectives=2,
@@ -224,7 +225,7 @@ def test_an_objective_that_was_not_measured_is_never_the_best():
 
 def test_running_trials_have_no_value():
     trials = some_trials(FLAT, 3)
-    trials.append(StoryTrial(3, trials[0].config, None, {}, math.nan))
+    trials.append(Trial(3, trials[0].config, Status.RUNNING, {}, math.nan))
     found = read(told(FLAT, trials=trials))
     assert "1 running" in found.text
     assert found.data["status"] == "0003"
@@ -286,7 +287,7 @@ def test_stages_come_in_the_order_of_the_pipeline():
 
 
 def test_numbers_that_do_not_count_up_are_kept():
-    trials = [StoryTrial(7, t.config, t.status, t.values, 1.0) for t in some_trials(FLAT, 1)]
+    trials = [Trial(7, t.config, t.status, t.values, 1.0) for t in some_trials(FLAT, 1)]
     data = read(told(FLAT, trials=trials)).data
     assert (data["numbers"], data["best"]) == ([7], 0)
 
@@ -419,8 +420,8 @@ def test_random_search_may_be_known_in_part(odd):
 
 def test_values_without_bound_are_unknown():
     trials = some_trials(FLAT, 3)
-    trials[0] = StoryTrial(0, trials[0].config, Status.DONE, {"score": -1e308}, 1.0)
-    trials[1] = StoryTrial(1, trials[1].config, Status.DONE, {"score": np.inf}, 1.0)
+    trials[0] = Trial(0, trials[0].config, Status.DONE, {"score": -1e308}, 1.0)
+    trials[1] = Trial(1, trials[1].config, Status.DONE, {"score": np.inf}, 1.0)
     values = read(told(FLAT, trials=trials, best=2)).data["metrics"][0]["values"]
     assert values[:2] == [None, None]
 

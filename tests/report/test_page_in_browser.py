@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from foretune.experience import Status
+from foretune.experience.trial import Trial
 from foretune.report.page import write_page
-from foretune.report.story import MapPoint, Story, StoryTrial
+from foretune.report.story import MapPoint, Story
 from tests.report.stories import FLAT, STAGED, hostile, several, some_trials, told
 
 MANY = 46_000
@@ -148,7 +149,7 @@ def test_headings_sort_by_click_and_by_key(visit: Any) -> None:
 
 def test_unknown_scores_sort_last_both_ways(visit: Any) -> None:
     trials = some_trials(FLAT, 4)
-    trials[1] = StoryTrial(1, trials[1].config, Status.FAILED, {}, 1.0, "no memory")
+    trials[1] = Trial(1, trials[1].config, Status.FAILED, {}, 1.0, "no memory")
     seen = visit(told(FLAT, trials=trials))
     assert seen.column(1)[-1] == "1"
     seen.page.locator("#trials-table th button", has_text="score").click()
@@ -194,7 +195,7 @@ def test_colours_follow_the_reader(visit: Any) -> None:
 
 
 def test_failed_runs_and_empty_runs_open(visit: Any) -> None:
-    failed = [StoryTrial(t.number, t.config, Status.FAILED, {}, 1.0) for t in some_trials(FLAT, 3)]
+    failed = [Trial(t.number, t.config, Status.FAILED, {}, 1.0) for t in some_trials(FLAT, 3)]
     empty = {"best": None, "pipeline": (), "expected_random": None}
     assert visit(told(FLAT, trials=failed, **empty)).faults == []
     assert visit(Story("t", FLAT, told(FLAT, 1).metrics, [])).faults == []

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from foretune.experience import Metric, Status
-from foretune.run.study import Study, StudyTrial
+from foretune.experience.trial import Trial
+from foretune.run.study import Study
 from foretune.run.trial_log import TrialLog
 from foretune.space import Space
 from foretune.stores.optuna.study import OptunaStudy
@@ -26,7 +27,7 @@ class Follower:
 
     def __init__(self, study: Study) -> None:
         self.study, self.seen, self.read = study, 0, 0
-        self.trials: dict[int, StudyTrial] = {}
+        self.trials: dict[int, Trial] = {}
 
     def look(self) -> None:
         changes = self.study.changes(self.seen)
@@ -113,13 +114,13 @@ def test_a_look_costs_as_much_as_there_is_news(tmp_path: Path) -> None:
 
 def test_a_log_says_what_has_changed_since() -> None:
     log = TrialLog()
-    trials = [StudyTrial(n, {}, None, {}, 0.0) for n in range(3)]
+    trials = [Trial(n, {}, Status.RUNNING, {}, 0.0) for n in range(3)]
     for trial in (trials[2], trials[0]):
         log.put(trial)
     first = log.changes(0)
     assert [trial.number for trial in first.trials] == [0, 2]
     assert log.changes(first.seen).trials == []
-    ended = StudyTrial(2, {}, Status.FAILED, {}, 0.0)
+    ended = Trial(2, {}, Status.FAILED, {}, 0.0)
     log.put(trials[1])
     log.put(ended)
     assert log.changes(first.seen).trials == [trials[1], ended]

@@ -70,7 +70,7 @@ def test_a_request_whose_exception_is_lost_stops_the_tuning_at_its_next_turn(num
     function = asked_at_first(lambda: ask_where_exceptions_are_lost(number))
     with pytest.raises(KeyboardInterrupt):
         tune(study, optimizer(), InlineExecutor(function), Budget(5))
-    assert [trial.status is None for trial in study.trials()] == [False]
+    assert [trial.is_over for trial in study.trials()] == [True]
 
 
 def test_a_request_that_is_lost_before_the_tuning_stops_it_at_once():

@@ -55,7 +55,7 @@ def finish(study, number, error=0.5):
 def test_a_trial_is_seen_from_its_beginning_to_its_end(study):
     number = study.begin(CONFIGS[0], chosen_by="random")
     (running,) = study.trials()
-    assert (running.number, running.config, running.status) == (number, CONFIGS[0], None)
+    assert (running.number, running.config, running.status) == (number, CONFIGS[0], Status.RUNNING)
     assert running.chosen_by == "random"
     assert math.isnan(running.seconds)
     values = {"error": 0.1 + 0.2, "also": 7.0}
@@ -106,7 +106,7 @@ def test_closing_leaves_running_trials_to_the_next(url):
 def test_others_see_a_trial_at_once_and_leave_it_alone(url):
     with opened(url) as one, opened(url) as other:
         number = one.begin(CONFIGS[0], chosen_by="random")
-        assert [trial.status for trial in other.trials()] == [None]
+        assert [trial.status for trial in other.trials()] == [Status.RUNNING]
         assert other.abandoned_trials() == other.unsure() == []
         finish(one, number)
         assert [trial.status for trial in other.trials()] == [Status.DONE]
@@ -189,7 +189,7 @@ def test_processes_of_other_machines_live_as_long_as_their_heart_beats(abroad, u
         assert [trial.number for trial in here.abandoned_trials()] == [number]
         here.take_over(number)
         finish(abroad, number, error=9.0)  # it lives after all, but comes too late
-        assert here.trials()[0].status is None
+        assert here.trials()[0].status is Status.RUNNING
         finish(here, number, error=1.0)
         assert abroad.trials()[0].values == {"error": 1.0}
 
@@ -281,7 +281,7 @@ def test_a_trial_that_is_done_has_a_number_for_each_metric(study, value):
     for values in ({"error": value}, {"other": 1.0}):
         with pytest.raises(UsageError, match="needs a finite number for each metric, but 'error'"):
             study.end(number, status=Status.DONE, values=values)
-    assert [trial.status for trial in study.trials()] == [None]
+    assert [trial.status for trial in study.trials()] == [Status.RUNNING]
     study.end(number, status=Status.FAILED, values={"other": 1.0})
     assert study.trials()[0].values == {"other": 1.0}
 

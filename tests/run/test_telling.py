@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from foretune.experience import Direction, Metric, Status
+from foretune.experience.trial import Trial, best_first
 from foretune.report.page import page
 from foretune.report.story import StorySource
 from foretune.run import study_story
-from foretune.run.study import StudyTrial, best_first
 from foretune.run.study_story import StudySummary, expect_random_search, opening, story
 from foretune.search.registry import METHODS
 from foretune.space import Space
@@ -22,7 +22,7 @@ SCORE = Metric("score", Direction.MAX)
 def trials(space, n=10, failed=()):
     configs = space.sample(n, seed=0).dicts()
     return [
-        StudyTrial(
+        Trial(
             number,
             config,
             Status.FAILED if number in failed else Status.DONE,
@@ -51,7 +51,7 @@ def test_the_best_trial_by_the_metrics_direction_is_told():
 
 
 def test_of_equals_the_earlier_trial_is_best():
-    same = [StudyTrial(n, {}, Status.DONE, {"score": 1.0}, 1.0) for n in (4, 2, 3)]
+    same = [Trial(n, {}, Status.DONE, {"score": 1.0}, 1.0) for n in (4, 2, 3)]
     assert [trial.number for trial in best_first(same, SCORE)] == [2, 3, 4]
 
 

@@ -216,7 +216,7 @@ def test_what_another_process_begins_first_is_not_begun_twice(is_drawn, monkeypa
     ours = [trial.status is Status.DONE for trial in trials]
     assert ours == ([False, True] * 3 if is_drawn else [False] * 5 + [True])
     assert len(SPACE.encode([t.config for t in trials]).first_occurrences()) == 6
-    theirs = [trial.config for trial in trials if trial.status is None]
+    theirs = [trial.config for trial in trials if not trial.is_over]
     assert sorted(asked.pending.values(), key=repr) == sorted(theirs, key=repr)
 
 

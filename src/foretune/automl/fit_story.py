@@ -3,14 +3,14 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from foretune.automl.final_model.column_importance import ColumnImportance
 from foretune.automl.job import FitResult, SearchResult
 from foretune.automl.metrics import SCORERS, of_the_model
 from foretune.automl.trial_runs import rank_trials
 from foretune.experience import Direction
-from foretune.report.story import ColumnLoss, MapPoint, Story, StorySource, StoryTrial, steps_of
+from foretune.report.story import ColumnLoss, MapPoint, Story, StorySource, steps_of
 from foretune.run.study_story import draw_map, expect_random_search, opening, versions
 from foretune.search.registry import method
 from foretune.tables.columns import count_kinds
@@ -51,16 +51,7 @@ def story(found: SearchResult, table: Table, words: ReportTexts) -> Story:
         space=plan.space,
         metrics=[SCORERS[name].metric for name in plan.protocol.metrics],
         trials=[
-            StoryTrial(
-                t.number,
-                t.config,
-                t.status,
-                of_the_model(t.values, plan.shares),
-                t.seconds,
-                t.reason,
-                t.chosen_by,
-            )
-            for t in found.trials
+            replace(trial, values=of_the_model(trial.values, plan.shares)) for trial in found.trials
         ],
         when=words.when,
         command=words.command,

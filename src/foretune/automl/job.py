@@ -45,9 +45,11 @@ from foretune.automl.trial_runs import (
     run_trials,
 )
 from foretune.errors import UsageError
-from foretune.experience import Experience, Status
+from foretune.experience import Experience
+from foretune.experience.evaluation_rows import build_experience
+from foretune.experience.trial import Trial
 from foretune.run.executor_choice import HERE, ExecutorChoice
-from foretune.run.study import Study, StudyTrial
+from foretune.run.study import Study
 from foretune.run.study_identity import OtherStudyError
 from foretune.run.tuning_loop import SILENT_WATCH, Budget, Watch
 from foretune.stores.studies import open_study
@@ -108,7 +110,7 @@ class SearchResult:
     wishes: FitOptions
     about: FitDescription
     """The name under which the table is remembered, and its meta-features."""
-    trials: tuple[StudyTrial, ...]
+    trials: tuple[Trial, ...]
     ending: Ending
     knowledge: FitKnowledge | None
     relied_on: str = ""
@@ -118,19 +120,12 @@ class SearchResult:
 
     def experience(self) -> Experience:
         """The trials as an experience of one task."""
-        done = [trial for trial in self.trials if trial.status is not None]
-        metrics, task = self.about.metrics, self.about.task
-        return Experience.build(
+        about = self.about
+        return build_experience(
             self.plan.space,
-            metrics,
-            [task],
-            [0] * len(done),
-            self.plan.space.encode([trial.config for trial in done]),
-            list(range(len(done))),
-            [[t.values.get(m.name, float("nan")) for m in metrics] for t in done],
-            status=[Status(int(t.status)) for t in done if t.status is not None],
-            seconds=[trial.seconds for trial in done],
-            meta_features={task: dict(self.about.meta_features)},
+            about.metrics,
+            [trial.evaluation(about.task) for trial in self.trials if trial.is_over],
+            meta_features={about.task: dict(about.meta_features)},
         )
 
 
@@ -332,7 +327,7 @@ class Job:
         seconds = max(self.clock.remaining_for_model(), LEAST_SECONDS)
         usual, least = found.reserve, LEAST_RESERVE * self.clock.seconds
 
-        def reserve(trials: Sequence[StudyTrial]) -> float:
+        def reserve(trials: Sequence[Trial]) -> float:
             expected = 0.0 if usual is None else contention() * usual(trials)
             return (
                 min(max(expected, least), SHARE_OF_MODEL * seconds)
@@ -384,16 +379,13 @@ class RecordingWatch:
     shown: Watch
     recording: FitJournal
 
-    def trial_began(self, trial: StudyTrial) -> None:
+    def trial_began(self, trial: Trial) -> None:
         """Only passed on."""
         self.shown.trial_began(trial)
 
-    def trial_ended(self, trial: StudyTrial) -> None:
+    def trial_ended(self, trial: Trial) -> None:
         """Written down first."""
-        if trial.status is not None:
-            self.recording.add(
-                trial.config, trial.values, status=trial.status, seconds=trial.seconds
-            )
+        self.recording.add(trial.evaluation(self.recording.task))
         self.shown.trial_ended(trial)
 
 
@@ -444,7 +436,7 @@ def budget(plan: FitPlan, wishes: FitOptions, *, rows: int, since: float, worker
     left = max(wishes.seconds - (time.monotonic() - since), LEAST_SECONDS)
     pace = FitTimeModel.of(plan, rows=rows)
 
-    def reserve(trials: Sequence[StudyTrial]) -> float:
+    def reserve(trials: Sequence[Trial]) -> float:
         # What would take longer is passed over when the model is made.
         most = SHARE_OF_MODEL * left
         possible = pace.quick_enough(rank_trials(trials, plan), most)

@@ -52,11 +52,11 @@ from foretune.automl.trial_runs import (
     run_trials,
 )
 from foretune.errors import ForetuneWarning, UsageError
-from foretune.experience import Evaluation, Experience
+from foretune.experience import Experience
+from foretune.experience.trial import Trial
 from foretune.report.page import page
 from foretune.run.inline import InlineExecutor
 from foretune.run.pool import ProcessPool
-from foretune.run.study import StudyTrial
 from foretune.stores.studies import open_study
 from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.identity import task_name
@@ -144,7 +144,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
     def trials_(self) -> pd.DataFrame:
         """A row each trial that ended: its configuration, what was measured, what chose it."""
         check_is_fitted(self)
-        ended = [trial for trial in self.fit_.trials if trial.status is not None]
+        ended = [trial for trial in self.fit_.trials if trial.is_over]
         frame = self.fit_.experience().to_frame().drop(columns="task")
         return frame.assign(
             chosen_by=[trial.chosen_by for trial in ended],
@@ -385,14 +385,10 @@ def _seed(state: int | np.random.RandomState | None) -> int:
     return int(check_random_state(state).randint(np.iinfo(np.int32).max))
 
 
-def _remember(about: FitDescription, trials: Sequence[StudyTrial]) -> None:
+def _remember(about: FitDescription, trials: Sequence[Trial]) -> None:
     """Write trials into the user's memory."""
-    evaluations = [
-        Evaluation(about.task, trial.config, trial.values, trial.status, trial.seconds)
-        for trial in trials
-        if trial.status is not None
-    ]
-    Memory.of_user().remember(about, evaluations)
+    rows = [trial.evaluation(about.task) for trial in trials if trial.is_over]
+    Memory.of_user().remember(about, rows)
 
 
 def _detach_from_files(knowledge: FitKnowledge) -> FitKnowledge:

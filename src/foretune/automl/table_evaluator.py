@@ -16,7 +16,7 @@ from foretune.tables.table import Table
 LIBRARIES = ("sklearn.compose", "sklearn.ensemble", "sklearn.neural_network", *OPTIONAL)
 OPEN_TABLES = 8
 
-Trial: TypeAlias = tuple[str, Mapping[str, Any]]
+TableJob: TypeAlias = tuple[str, Mapping[str, Any]]
 """A task and a configuration."""
 
 
@@ -31,7 +31,7 @@ class TableTrial:
         """Load the libraries while the worker starts."""
         load_libraries()
 
-    def __call__(self, trial: Trial) -> dict[str, float]:
+    def __call__(self, trial: TableJob) -> dict[str, float]:
         """The values of all metrics."""
         task, config = trial
         return evaluate(config, open_table(table_path(self.folder, task)), self.protocol).values

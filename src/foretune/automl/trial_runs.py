@@ -19,10 +19,11 @@ from foretune.automl.knowledge.default_configs import customary, is_beyond
 from foretune.automl.knowledge.knowledge import FitKnowledge
 from foretune.automl.plan import DEFAULT_METHOD, FitOptions, FitPlan
 from foretune.automl.table_evaluator import load_libraries, open_table
+from foretune.experience.trial import Trial, best_first
 from foretune.methods.auto.learn import PORTFOLIO_TRIALS
 from foretune.methods.contracts import Prior, Target
 from foretune.run.executor import Executor
-from foretune.run.study import Study, StudyTrial, best_first
+from foretune.run.study import Study
 from foretune.run.tuning_loop import SILENT_WATCH, Budget, Watch, tune
 from foretune.search.optimizer import Optimizer
 from foretune.search.registry import method
@@ -109,7 +110,7 @@ def predictions_path(folder: Path, config: Config) -> Path:
     return folder / f"{sha256(text.encode()).hexdigest()[:24]}.npy"
 
 
-def rank_trials(trials: Sequence[StudyTrial], plan: FitPlan) -> list[StudyTrial]:
+def rank_trials(trials: Sequence[Trial], plan: FitPlan) -> list[Trial]:
     """The trials that succeeded, the best first; of equals, the earlier one."""
     return best_first(trials, plan.metric)
 
@@ -185,7 +186,7 @@ def run_trials(
     try:
         ending: Ending = tune(study, optimizer, runs, budget, watch=watch)
     except KeyboardInterrupt:
-        if all(trial.status is None for trial in study.trials()):
+        if not any(trial.is_over for trial in study.trials()):
             raise StoppedBeforeAnyTrial from None
         ending = "stopped"
     return ending, optimizer.explain()

@@ -10,8 +10,8 @@ import click
 
 from foretune.cli.names import config_label
 from foretune.experience import Metric, Status
+from foretune.experience.trial import Trial
 from foretune.report.wording import count_text, list_text
-from foretune.run.study import StudyTrial
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -28,9 +28,9 @@ class BestSoFar:
     def __init__(self, metrics: Sequence[Metric]) -> None:
         self.metrics = tuple(metrics)
         self.ended = self.failed = 0
-        self.unbeaten: list[StudyTrial] = []
+        self.unbeaten: list[Trial] = []
 
-    def take(self, trial: StudyTrial) -> bool:
+    def take(self, trial: Trial) -> bool:
         """Count a trial that has ended; whether it is among the best now."""
         self.ended += 1
         if trial.status is not Status.DONE:
@@ -52,7 +52,7 @@ class BestSoFar:
         name = config_label(best.config)
         return f"best {metric.name} {best.values[metric.name]:.4g}{f' ({name})' if name else ''}"
 
-    def _as_good(self, one: StudyTrial, other: StudyTrial) -> bool:
+    def _as_good(self, one: Trial, other: Trial) -> bool:
         """Whether a trial is nowhere worse than another."""
         return all(
             m.sign * one.values[m.name] <= m.sign * other.values[m.name] for m in self.metrics
@@ -69,7 +69,7 @@ class Lines:
         self._score, self._trials = BestSoFar(metrics), trials
         self._said, self._silent = time.monotonic(), True
 
-    def trial_began(self, trial: StudyTrial) -> None:
+    def trial_began(self, trial: Trial) -> None:
         """Only the first one is worth a line: it may take long, and nothing else has been said."""
         if self._silent and self._score.ended:
             self._say_how_far()
@@ -77,7 +77,7 @@ class Lines:
             name = config_label(trial.config)
             self._say(f"trial {trial.number} began{f': {name}' if name else ''}")
 
-    def trial_ended(self, trial: StudyTrial) -> None:
+    def trial_ended(self, trial: Trial) -> None:
         """Say it where it matters."""
         better = self._score.take(trial)
         last = self._score.ended == self._trials
@@ -112,7 +112,7 @@ class Bar:
         self._running: dict[int, str] = {}
         self._visible = False
 
-    def trial_began(self, trial: StudyTrial) -> None:
+    def trial_began(self, trial: Trial) -> None:
         """Show what runs."""
         if not self._visible:
             # A new beginning: what had ended before does not tell how fast it goes.
@@ -122,7 +122,7 @@ class Bar:
         self._running[trial.number] = config_label(trial.config)
         self._show(0)
 
-    def trial_ended(self, trial: StudyTrial) -> None:
+    def trial_ended(self, trial: Trial) -> None:
         """Show what came of it."""
         self._running.pop(trial.number, None)
         self._score.take(trial)

@@ -88,7 +88,7 @@ def _say(found: "FitResult", measured: _Measured) -> None:
     from foretune.report.wording import count_text
 
     metric, best, tested = found.plan.metric, found.conclusion.best, measured.tested
-    ended = sum(trial.status is not None for trial in found.trials)
+    ended = sum(trial.is_over for trial in found.trials)
     usable = "usable " if found.conclusion.stands_in else ""
     click.echo(
         f"Best {usable}of {count_text(ended, 'trial')}: {metric.name} "

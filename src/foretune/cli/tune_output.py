@@ -13,9 +13,10 @@ from foretune.cli.output_paths import check_experience_out, check_out
 from foretune.cli.typed_command import command_of, command_words, moment, with_trials
 
 if TYPE_CHECKING:
-    from foretune.experience import Experience, Metric
+    from foretune.experience import Metric
+    from foretune.experience.trial import Trial
     from foretune.report.story import StorySource
-    from foretune.run.study import Study, StudyTrial
+    from foretune.run.study import Study
     from foretune.run.tuning_loop import Ending
     from foretune.search.method import Method
 
@@ -53,18 +54,21 @@ class FinishedSearch:
 
 def report_search(
     search: FinishedSearch,
-    trials: "Sequence[StudyTrial]",
+    trials: "Sequence[Trial]",
     relied_on: str,
     ending: "Ending | None",
     outputs: Outputs,
 ) -> int:
     """Say and write what came of it, and return the exit code."""
     from foretune.experience import Status
+    from foretune.experience.evaluation_rows import build_experience
 
-    ended = [trial for trial in trials if trial.status is not None]
+    ended = [trial for trial in trials if trial.is_over]
     succeeded = any(trial.status is Status.DONE for trial in ended)
     if outputs.experience is not None and succeeded:
-        _experience(search.study, ended).save(outputs.experience)
+        study = search.study
+        rows = [trial.evaluation(study.name) for trial in ended]
+        build_experience(study.space, study.metrics, rows).save(outputs.experience)
         click.echo(f"Saved {outputs.experience}", err=True)
     _say(ended, search.study, relied_on)
     if outputs.report is not None:
@@ -79,25 +83,8 @@ def report_search(
     return 0 if succeeded else NOTHING_FOUND
 
 
-def _experience(study: "Study", trials: "Sequence[StudyTrial]") -> "Experience":
-    from foretune.experience import Experience
-
-    names = [metric.name for metric in study.metrics]
-    return Experience.build(
-        study.space,
-        study.metrics,
-        [study.name],
-        [0] * len(trials),
-        study.space.encode([trial.config for trial in trials]),
-        list(range(len(trials))),
-        [[trial.values.get(name, float("nan")) for name in names] for trial in trials],
-        status=[int(trial.status or 0) for trial in trials],
-        seconds=[trial.seconds for trial in trials],
-    )
-
-
 def _write_report(
-    search: FinishedSearch, trials: "Sequence[StudyTrial]", relied_on: str, path: Path
+    search: FinishedSearch, trials: "Sequence[Trial]", relied_on: str, path: Path
 ) -> None:
     from foretune.report.page import write_page
     from foretune.run.study_story import StudySummary, story
@@ -131,11 +118,11 @@ def _say_how_to_go_on(ending: "Ending") -> None:
     click.echo(f"Failed trials count: to try again, {anew}.", err=True)
 
 
-def _say(trials: "Sequence[StudyTrial]", study: "Study", relied_on: str) -> None:
+def _say(trials: "Sequence[Trial]", study: "Study", relied_on: str) -> None:
     """How it went; the best configuration alone on standard output."""
     from foretune._base.databases import hide_passwords
+    from foretune.experience.trial import best_first
     from foretune.report.wording import count_text
-    from foretune.run.study import best_first
 
     done = best_first(trials, study.metrics[0])
     reasons = Counter(trial.reason for trial in trials if trial.reason)
@@ -153,7 +140,7 @@ def _say(trials: "Sequence[StudyTrial]", study: "Study", relied_on: str) -> None
         click.echo(f"Another --study starts from it with --experience {store}", err=True)
 
 
-def _say_best(done: "Sequence[StudyTrial]", metrics: "Sequence[Metric]") -> None:
+def _say_best(done: "Sequence[Trial]", metrics: "Sequence[Metric]") -> None:
     """The best of the trials that succeeded, or those that no other beats in all metrics."""
     from foretune.cli.display import BestSoFar
     from foretune.report.wording import list_text

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from foretune._base.arrays import Floats
 from foretune._base.names import check_writable
 from foretune.errors import ExperienceError
-from foretune.experience.evaluation import Metric, Status
+from foretune.experience.evaluation import FINAL_STATUSES, Metric, Status
 
 
 def check_names(kind: str, names: Sequence[str]) -> None:
@@ -108,7 +108,7 @@ def read_status(status: ArrayLike | None, values: Floats) -> NDArray[np.int8]:
     else:
         array = np.asarray(status)
         _check_length("status", array, len(values))
-        known = np.isin(array, [int(each) for each in Status])
+        known = np.isin(array, [int(each) for each in FINAL_STATUSES])
         if not known.all():
             raise ExperienceError(
                 "a status must be 0 (done), 1 (failed) or 2 (timeout), "

@@ -14,7 +14,7 @@ from foretune.errors import ExperienceError
 from foretune.experience.annotations import Notes
 from foretune.experience.build import EvaluationColumns, from_columns
 from foretune.experience.data import METRIC_PREFIX, AnyExperience, ExperienceData
-from foretune.experience.evaluation import Direction, Metric, Status
+from foretune.experience.evaluation import FINAL_STATUSES, Direction, Metric
 from foretune.space import Encoded, Space
 
 CONFIG = "config:"
@@ -69,7 +69,7 @@ def to_frame(experience: ExperienceData) -> pd.DataFrame:
     `read_frame` finds it again.
     """
     names = np.array(experience.tasks, dtype=object)
-    labels = np.array([each.name for each in Status], dtype=object)
+    labels = np.array([each.name for each in FINAL_STATUSES], dtype=object)
     own = {"status": labels[experience.status], "seconds": experience.seconds}
     if experience.fidelity is not None:
         own["fidelity"] = experience.fidelity
@@ -173,7 +173,7 @@ def numbers_of(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
 def _status(frame: pd.DataFrame, name: str) -> NDArray[np.int8]:
     """Status numbers, or their names in any case."""
     known: dict[str, int] = {}
-    for each in Status:
+    for each in FINAL_STATUSES:
         known |= {each.name: each.value, str(each.value): each.value}
     column = _column(frame, name)
     # Numbers beside a gap, or out of a file, may be read as 0.0.
@@ -181,7 +181,7 @@ def _status(frame: pd.DataFrame, name: str) -> NDArray[np.int8]:
     found = texts.map(known)
     if found.isna().any():
         raise ExperienceError(
-            f"column '{name}' must hold one of {', '.join(each.name for each in Status)}, "
+            f"column '{name}' must hold one of {', '.join(each.name for each in FINAL_STATUSES)}, "
             f"but got {column[found.isna()].iloc[0]!r}: rename it"
         )
     return found.to_numpy().astype(np.int8)

@@ -22,11 +22,21 @@ class Direction(StrEnum):
 
 
 class Status(IntEnum):
-    """How an evaluation ended."""
+    """Whether a trial runs, or how it ended. An experience holds only trials that ended."""
 
+    RUNNING = -1
     DONE = 0
     FAILED = 1
     TIMEOUT = 2
+
+    @property
+    def is_final(self) -> bool:
+        """True if a trial of this status has ended."""
+        return self >= 0
+
+
+FINAL_STATUSES = tuple(status for status in Status if status.is_final)
+"""The statuses that an evaluation can have."""
 
 
 def status_of(given: Any) -> Status:
@@ -35,13 +45,14 @@ def status_of(given: Any) -> Status:
     An unknown status is refused. If it counted as a failure, its result would be lost silently.
     """
     if isinstance(given, str):
-        found = Status.__members__.get(given.strip().upper())
+        word = given.strip().upper()
+        found = next((each for each in FINAL_STATUSES if each.name == word), None)
     else:
         known = isinstance(given, int | np.integer) and not isinstance(given, bool)
-        found = next((each for each in Status if known and each == given), None)
+        found = next((each for each in FINAL_STATUSES if known and each == given), None)
     if found is None:
         raise UsageError(
-            f"a status must be one of {', '.join(each.name for each in Status)}, but got "
+            f"a status must be one of {', '.join(each.name for each in FINAL_STATUSES)}, but got "
             f"{given!r}: give Status.DONE if the trial ended well",
             rule="unknown-status",
             field="status",
@@ -85,6 +96,8 @@ class Evaluation:
     status: Status = Status.DONE
     seconds: float | None = None
     fidelity: float | None = None
+    reason: str = ""
+    """Why it is not DONE."""
 
 
 @dataclass(frozen=True)

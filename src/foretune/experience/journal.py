@@ -1,34 +1,21 @@
-"""What has been evaluated so far: one line of JSON a trial, written when it ends.
+"""A journal keeps evaluations on disk: one line of JSON each, written when the trial ends.
 
-Whatever stops the program costs the trials that were running: a line is either whole or, the last
-one, torn, and a torn line is cut off before the next is written.
+A program that is stopped loses only the trials that were running. Only the last line can be torn,
+and it is cut off before the next one is written.
 """
 
 import json
+import math
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from foretune._base.files import name_file_in_errors
 from foretune.errors import UsageError
-from foretune.experience.evaluation import Status
+from foretune.experience.evaluation import Evaluation, status_of
 
 _SPOILT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
-"""What a line that is not ours can raise."""
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One finished trial."""
-
-    task: str
-    config: dict[str, Any]
-    status: Status
-    values: dict[str, float]
-    seconds: float
-    reason: str = ""
+"""What a line of another program can raise."""
 
 
 class Journal:
@@ -36,31 +23,32 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.lines: list[Line] = list(_read(path)) if path.exists() else []
-        """All trials in the file."""
+        self.evaluations: list[Evaluation] = list(_read(path)) if path.exists() else []
+        """All evaluations in the file."""
 
-    def add(self, line: Line) -> None:
-        """Write one trial; it is on the disk when this returns."""
+    def add(self, evaluation: Evaluation) -> None:
+        """Write one evaluation. It is on the disk when this returns."""
+        seconds = math.nan if evaluation.seconds is None else evaluation.seconds
         record = {
-            "task": line.task,
-            "config": line.config,
-            "status": line.status.name,
-            "values": line.values,
-            "seconds": round(line.seconds, 6),
-            "reason": line.reason,
+            "task": evaluation.task,
+            "config": evaluation.config,
+            "status": evaluation.status.name,
+            "values": evaluation.values,
+            "seconds": round(seconds, 6),
+            "reason": evaluation.reason,
         }
         with name_file_in_errors(self.path), self.path.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(record) + "\n")
             stream.flush()
             os.fsync(stream.fileno())
-        self.lines.append(line)
+        self.evaluations.append(evaluation)
 
     def remove(self) -> None:
-        """Delete the file, once its trials stand elsewhere."""
+        """Delete the file, once its evaluations are kept elsewhere."""
         self.path.unlink(missing_ok=True)
 
 
-def _read(path: Path) -> Iterator[Line]:
+def _read(path: Path) -> Iterator[Evaluation]:
     content = path.read_bytes()
     whole = content.rfind(b"\n") + 1
     if whole < len(content):
@@ -68,16 +56,19 @@ def _read(path: Path) -> Iterator[Line]:
     for number, text in enumerate(content[:whole].splitlines(), start=1):
         try:
             record = json.loads(text)
-            yield Line(
+            yield Evaluation(
                 record["task"],
                 record["config"],
-                Status[record["status"]],
                 {name: float(value) for name, value in record["values"].items()},
+                status_of(record["status"]),
                 float(record["seconds"]),
-                record["reason"],
+                reason=record["reason"],
             )
         except _SPOILT as error:
             raise UsageError(
                 f"a journal of trials must hold one JSON object a line, but line {number} of "
-                f"'{path}' does not ({error}): remove the file to begin anew"
+                f"'{path}' does not ({error}): remove the file to begin anew",
+                rule="broken-journal-line",
+                field=str(path),
+                value=number,
             ) from error

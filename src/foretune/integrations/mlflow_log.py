@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from foretune._base.databases import hide_passwords
 from foretune.errors import ForetuneWarning, UsageError, explain_missing_extras
 from foretune.experience import Metric, Status
+from foretune.experience.trial import Trial
 from foretune.run.call import one_line
-from foretune.run.study import StudyTrial
 from foretune.run.tuning_loop import Watch
 from foretune.stores.mlflow.tracking_store import first_contact, tracking_uri
 
@@ -66,13 +66,13 @@ class MlflowWatch:
         self._begun: set[int] = set()
         self._warned = False
 
-    def trial_began(self, trial: StudyTrial) -> None:
+    def trial_began(self, trial: Trial) -> None:
         """A run is created."""
         self._begun.add(trial.number)
         self._writer.submit(self._write, self._runs.begin, trial)
         self._watch.trial_began(trial)
 
-    def trial_ended(self, trial: StudyTrial) -> None:
+    def trial_ended(self, trial: Trial) -> None:
         """Its run gets the outcome, where it was begun here."""
         if trial.number in self._begun:
             self._begun.remove(trial.number)
@@ -84,7 +84,7 @@ class MlflowWatch:
         self._writer.submit(self._write, self._runs.close)
         self._writer.shutdown(wait=True)
 
-    def _write(self, how: Callable[..., None], *what: StudyTrial) -> None:
+    def _write(self, how: Callable[..., None], *what: Trial) -> None:
         try:
             how(*what)
         except Exception as error:  # whatever the server, its driver or the network makes of it
@@ -125,7 +125,7 @@ class _Runs:
             ) from error
         return cls(client, number, study, metrics)
 
-    def begin(self, trial: StudyTrial) -> None:
+    def begin(self, trial: Trial) -> None:
         """Create the run of a trial, with its configuration."""
         from mlflow.entities import Param
 
@@ -142,7 +142,7 @@ class _Runs:
         params = [Param(name, _text(value)) for name, value in trial.config.items()]
         self._client.log_batch(run, params=params)
 
-    def end(self, trial: StudyTrial) -> None:
+    def end(self, trial: Trial) -> None:
         """Log the outcome of a trial."""
         run = self._open.pop(trial.number)
         for name, value in trial.values.items():

@@ -53,7 +53,7 @@ def _sentence(story: Story) -> str:
 
 
 def _nothing_found(story: Story) -> str:
-    ended = [trial for trial in story.trials if trial.status is not None]
+    ended = [trial for trial in story.trials if trial.is_over]
     if not ended:
         return f"{count_text(len(story.trials), 'trial')} running; none has ended yet."
     said = f"None of {count_text(len(ended), 'trial')} succeeded."
@@ -115,7 +115,7 @@ def _best_of_each(story: Story) -> list[tuple[str, str, str]]:
 
 def _endings(story: Story) -> str:
     counts = Counter(trial.status for trial in story.trials)
-    names = {Status.FAILED: "failed", Status.TIMEOUT: "out of time", None: "running"}
+    names = {Status.FAILED: "failed", Status.TIMEOUT: "out of time", Status.RUNNING: "running"}
     said = [f"{counts[status]:,} {name}" for status, name in names.items() if counts[status]]
     return ", ".join(said) or "all succeeded"
 

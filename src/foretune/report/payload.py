@@ -192,8 +192,8 @@ def _numbers(numbers: Sequence[int]) -> list[int] | None:
     return None if list(numbers) == list(range(len(numbers))) else list(numbers)
 
 
-def _status(status: Status | None) -> str:
-    return RUNNING if status is None else str(int(status))
+def _status(status: Status) -> str:
+    return str(int(status)) if status.is_final else RUNNING
 
 
 def _round_values(values: Iterable[float], digits: int = DIGITS) -> list[float | None]:

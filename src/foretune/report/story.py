@@ -8,26 +8,9 @@ from typing import Any
 
 from foretune._base.arrays import Floats
 from foretune.errors import UsageError
-from foretune.experience import Metric, Status
+from foretune.experience import Metric
+from foretune.experience.trial import Trial
 from foretune.space import Space
-
-
-@dataclass(frozen=True, slots=True)
-class StoryTrial:
-    """One trial, as it was stored."""
-
-    number: int
-    config: Mapping[str, Any]
-    status: Status | None
-    """None while it runs."""
-    values: Mapping[str, float]
-    """By metric, each in its own direction; metrics that are not known are left out."""
-    seconds: float
-    """NaN where unknown."""
-    reason: str = ""
-    """Why it is not done."""
-    chosen_by: str = ""
-    """What suggested it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +65,9 @@ class Story:
     space: Space
     metrics: Sequence[Metric]
     """All that was measured; the first is what the search looked for."""
-    trials: Sequence[StoryTrial]
-    """In the order in which they were begun; configurations lie in `space`."""
+    trials: Sequence[Trial]
+    """In the order in which they were begun; configurations lie in `space`, and values are those of
+    `metrics`, where they are known."""
     objectives: int = 1
     """How many of the leading metrics were searched for at once."""
     when: str = ""
@@ -152,7 +136,7 @@ class Story:
         return self.space.names.index(self.choice)
 
     @property
-    def best_trial(self) -> StoryTrial | None:
+    def best_trial(self) -> Trial | None:
         """The trial with the number `best`."""
         return next((trial for trial in self.trials if trial.number == self.best), None)
 

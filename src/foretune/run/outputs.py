@@ -1,9 +1,31 @@
 """What trials print, shortened: the beginning and the end of each trial's output."""
 
+import mmap
+import struct
+
 HEAD_BYTES = 64 * 2**10
 """How much of a trial's output is shown as it comes."""
 TAIL_BYTES = 16 * 2**10
 """How much of the end of a longer output is shown when the trial is over."""
+
+
+class TrialCounter:
+    """Counts the trials of a worker, in memory that two processes share after a fork."""
+
+    _format = struct.Struct("Q")
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, self._format.size)
+
+    @property
+    def number(self) -> int:
+        """The number of the trial that runs, or ran last."""
+        number: int = self._format.unpack_from(self._memory)[0]
+        return number
+
+    def advance(self) -> None:
+        """Begin to count for the next trial."""
+        self._format.pack_into(self._memory, 0, self.number + 1)
 
 
 class ShortenedOutput:

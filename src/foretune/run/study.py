@@ -7,13 +7,14 @@ reasons.
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Self
 
 from foretune.errors import UsageError
 from foretune.experience import Metric, Status
+from foretune.experience.trial import Trial
 from foretune.run.trial_log import Changes, TrialLog
 from foretune.run.trial_results import finite
 from foretune.space import Space
@@ -23,33 +24,6 @@ NOTHING: Mapping[str, Any] = {}
 
 class StoreAwayError(UsageError):
     """A server that does not answer now, and may later: nothing is wrong with what was asked."""
-
-
-@dataclass(frozen=True, slots=True)
-class StudyTrial:
-    """One trial, as a study holds it."""
-
-    number: int
-    config: dict[str, Any]
-    status: Status | None
-    """None while it is running or waits to be run again."""
-    values: dict[str, float]
-    """By the name of the metric, each in its own direction; those that were reported besides the
-    study's metrics as well."""
-    seconds: float
-    """NaN when unknown."""
-    reason: str = ""
-    """Why it is not DONE."""
-    chosen_by: str = ""
-    """What suggested it: `Suggestion.reason`."""
-    notes: Mapping[str, Any] = field(default_factory=dict)
-    """Small JSON values. `abandoned` counts the processes that died while they ran it."""
-
-
-def best_first(trials: Iterable[StudyTrial], metric: Metric) -> list[StudyTrial]:
-    """The trials that succeeded, the best first; of equals, the earlier one."""
-    done = [trial for trial in trials if trial.status is Status.DONE]
-    return sorted(done, key=lambda trial: (metric.sign * trial.values[metric.name], trial.number))
 
 
 class Study(ABC):
@@ -69,7 +43,7 @@ class Study(ABC):
         """What is optimised; a trial that is DONE has a value for each."""
 
     @abstractmethod
-    def trials(self) -> list[StudyTrial]:
+    def trials(self) -> list[Trial]:
         """All trials of all processes as they are now, by number."""
 
     @abstractmethod
@@ -101,11 +75,11 @@ class Study(ABC):
         """
 
     @abstractmethod
-    def abandoned_trials(self) -> list[StudyTrial]:
+    def abandoned_trials(self) -> list[Trial]:
         """Trials to be run again: those of dead processes, and those that were let go."""
 
     @abstractmethod
-    def unsure(self) -> list[StudyTrial]:
+    def unsure(self) -> list[Trial]:
         """Running trials of other machines of which no sign of life or death is known yet."""
 
     @abstractmethod
@@ -178,7 +152,7 @@ class MemoryStudy(Study):
         self._running: set[int] = set()
         self._lock = threading.RLock()
 
-    def trials(self) -> list[StudyTrial]:
+    def trials(self) -> list[Trial]:
         """All trials."""
         return self._log.trials()
 
@@ -191,7 +165,7 @@ class MemoryStudy(Study):
         with self._lock:
             number = len(self._log)
             known = self.space.encode([config]).dicts()[0]
-            self._log.put(StudyTrial(number, known, None, {}, float("nan"), chosen_by=chosen_by))
+            self._log.put(Trial(number, known, chosen_by=chosen_by))
             self._unfinished.add(number)
             self._running.add(number)
             return number
@@ -221,11 +195,11 @@ class MemoryStudy(Study):
             self._unfinished.discard(number)
             self._log.put(ended)
 
-    def abandoned_trials(self) -> list[StudyTrial]:
+    def abandoned_trials(self) -> list[Trial]:
         """Trials that were let go."""
         return [self._log[number] for number in sorted(self._unfinished - self._running)]
 
-    def unsure(self) -> list[StudyTrial]:
+    def unsure(self) -> list[Trial]:
         """None: nobody else can join."""
         return []
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from foretune._base.arrays import Floats
 from foretune.experience import Metric
+from foretune.experience.trial import Trial, best_first
 from foretune.methods.contracts import Observations, Target
 from foretune.report.curves import random_search_curve
 from foretune.report.embedding import flatten_embeddings
-from foretune.report.story import MapPoint, Story, StorySource, StoryTrial, main_choice, steps_of
-from foretune.run.study import StudyTrial, best_first
+from foretune.report.story import MapPoint, Story, StorySource, main_choice, steps_of
 from foretune.search.method import Method
 from foretune.search.registry import METHODS
 from foretune.space import Encoded, Space
@@ -34,7 +34,7 @@ class StudySummary:
     space: Space
     metrics: Sequence[Metric]
     """What the search looked for, at once."""
-    trials: Sequence[StudyTrial]
+    trials: Sequence[Trial]
     method: Method
     seed: int = 0
     relied_on: str = ""
@@ -52,12 +52,14 @@ def story(tuned: StudySummary) -> Story:
     first = tuned.metrics[0]
     good = best_first(tuned.trials, first)
     best = good[0] if good and len(tuned.metrics) == 1 else None
+    names = {metric.name for metric in tuned.metrics}
     return Story(
         title=tuned.title,
         space=tuned.space,
         metrics=tuned.metrics,
         objectives=len(tuned.metrics),
-        trials=[_story_trial(trial, tuned.metrics) for trial in tuned.trials],
+        # Nobody has said in which direction other values are better.
+        trials=[trial.select_values(names) for trial in tuned.trials],
         when=tuned.when,
         command=tuned.command,
         facts=tuned.facts,
@@ -70,21 +72,6 @@ def story(tuned: StudySummary) -> Story:
         timings=tuned.timings,
         versions=versions(PACKAGES),
         next_steps=tuned.next_steps,
-    )
-
-
-def _story_trial(trial: StudyTrial, metrics: Sequence[Metric]) -> StoryTrial:
-    """A trial without what it reported besides: which way that is better, nobody has said."""
-    names = [metric.name for metric in metrics]
-    values = {name: trial.values[name] for name in names if name in trial.values}
-    return StoryTrial(
-        trial.number,
-        trial.config,
-        trial.status,
-        values,
-        trial.seconds,
-        trial.reason,
-        trial.chosen_by,
     )
 
 
@@ -109,7 +96,7 @@ def opening(by: Sequence[str], tasks: str | None) -> str:
 def expect_random_search(
     space: Space,
     metric: Metric,
-    trials: Sequence[StudyTrial],
+    trials: Sequence[Trial],
     *,
     seed: int,
     within: tuple[float, float] = (-math.inf, math.inf),
@@ -128,7 +115,7 @@ def expect_random_search(
 
 
 def draw_map(
-    space: Space, metric: Metric, good: Sequence[StudyTrial], choice: str, *, seed: int
+    space: Space, metric: Metric, good: Sequence[Trial], choice: str, *, seed: int
 ) -> list[MapPoint]:
     """The successful trials among configurations that were not tried, near where alike.
 
@@ -157,7 +144,7 @@ def versions(packages: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _map(tuned: StudySummary, good: Sequence[StudyTrial]) -> list[MapPoint] | None:
+def _map(tuned: StudySummary, good: Sequence[Trial]) -> list[MapPoint] | None:
     """None where nothing is chosen that would tell points apart."""
     choice = main_choice(tuned.space)
     if choice is None:

@@ -9,21 +9,17 @@ watches has three tasks:
 The watched process is forked before anything of weight is imported, and before there are threads.
 """
 
-import mmap
 import os
 import select
 import signal
-import struct
 import sys
 import time
 from contextlib import suppress
 from types import FrameType
 
-from foretune.run.outputs import ShortenedOutput
+from foretune.run.outputs import ShortenedOutput, TrialCounter
 from foretune.run.process_family import end_children, end_with, inherit_orphans
 
-COUNTER = struct.Struct("Q")
-"""The number of the trial, in memory that both processes see."""
 READ_BYTES = 64 * 2**10
 WRITE_BYTES = 4096
 """As much as can be written without waiting once there is room."""
@@ -42,7 +38,7 @@ def main(descriptor: int, cpu_limit: float | None, most_bytes: int | None) -> No
     # Standard output is the command's own, for its result; what trials print goes with the rest.
     with suppress(OSError):
         os.dup2(STDERR, 1)
-    trial = mmap.mmap(-1, COUNTER.size)
+    counter = TrialCounter()
     printed, output = os.pipe()
     ended, ending = os.pipe()
     os.set_blocking(ending, False)
@@ -55,7 +51,7 @@ def main(descriptor: int, cpu_limit: float | None, most_bytes: int | None) -> No
     if watched:
         os.close(output)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        supervisor = Supervisor(watched, descriptor, printed, ended, trial)
+        supervisor = Supervisor(watched, descriptor, printed, ended, counter)
         _end_like(supervisor.watch())
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -67,7 +63,7 @@ def main(descriptor: int, cpu_limit: float | None, most_bytes: int | None) -> No
         os.close(each)
     from foretune.run.worker import serve
 
-    serve(descriptor, trial, cpu_limit, most_bytes)
+    serve(descriptor, counter, cpu_limit, most_bytes)
 
 
 def _wake_up(number: int, frame: FrameType | None) -> None:
@@ -78,10 +74,10 @@ class Supervisor:
     """Watches one process that evaluates trials."""
 
     def __init__(
-        self, watched: int, channel: int, printed: int, ended: int, trial: mmap.mmap
+        self, watched: int, channel: int, printed: int, ended: int, counter: TrialCounter
     ) -> None:
         self._watched, self._channel, self._printed = watched, channel, printed
-        self._ended, self._trial = ended, trial
+        self._ended, self._counter = ended, counter
         self._output = ShortenedOutput()
         self._unshown = b""
         self._status: int | None = None
@@ -133,18 +129,14 @@ class Supervisor:
     def _take_printed(self) -> bool:
         """Read what was printed; False if nobody can print any more."""
         # Asked for first: no later trial begins while this one's output waits to be read.
-        number = self._number()
+        number = self._counter.number
         text = os.read(self._printed, READ_BYTES)
         self._add(self._output.take(number, text))
         return bool(text)
 
     def _close_output(self) -> None:
         if self._output.is_cut:
-            self._add(self._output.close_before(self._number()))
-
-    def _number(self) -> int:
-        number: int = COUNTER.unpack_from(self._trial)[0]
-        return number
+            self._add(self._output.close_before(self._counter.number))
 
     def _add(self, text: bytes) -> None:
         if len(self._unshown) < MOST_UNSHOWN_BYTES:

@@ -5,17 +5,15 @@ is news, however many trials the study has.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from foretune.run.study import StudyTrial
+from foretune.experience.trial import Trial
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
     """Trials that began or ended since an earlier look."""
 
-    trials: "list[StudyTrial]"
+    trials: list[Trial]
     """As they are now, by number."""
     seen: int
     """What to pass to the next look."""
@@ -25,21 +23,21 @@ class TrialLog:
     """Trials by number, and the numbers in the order of their changes."""
 
     def __init__(self) -> None:
-        self._trials: dict[int, StudyTrial] = {}
+        self._trials: dict[int, Trial] = {}
         self._changed: list[int] = []
 
     def __len__(self) -> int:
         return len(self._trials)
 
-    def __getitem__(self, number: int) -> "StudyTrial":
+    def __getitem__(self, number: int) -> Trial:
         return self._trials[number]
 
-    def put(self, trial: "StudyTrial") -> None:
+    def put(self, trial: Trial) -> None:
         """Add a trial, or take in what has become of it."""
         self._trials[trial.number] = trial
         self._changed.append(trial.number)
 
-    def trials(self) -> "list[StudyTrial]":
+    def trials(self) -> list[Trial]:
         """All of them, by number."""
         return [self._trials[number] for number in sorted(self._trials)]
 

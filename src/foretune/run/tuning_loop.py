@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
-import numpy as np
-
 from foretune.errors import ExhaustedError, ForetuneWarning, UsageError
 from foretune.experience import Status
+from foretune.experience.trial import Trial
 from foretune.run import stopping
 from foretune.run.background_learning import BackgroundLearning
 from foretune.run.executor import Executor, Outcome, check_positive
-from foretune.run.study import StoreAwayError, Study, StudyTrial
+from foretune.run.study import StoreAwayError, Study
 from foretune.run.trial_log import Changes
 from foretune.run.trial_results import Measured, ResultError, check_result
 from foretune.search.optimizer import Optimizer
@@ -35,7 +34,7 @@ DRAWN = ("random", "sobol", "per-algorithm")
 
 Done = TypeVar("Done")
 Ending: TypeAlias = Literal["trials", "time", "exhausted"]
-Reserve: TypeAlias = Callable[[Sequence[StudyTrial]], float]
+Reserve: TypeAlias = Callable[[Sequence[Trial]], float]
 """Says by the trials so far how many seconds a run should end before its time."""
 
 
@@ -57,20 +56,20 @@ class Budget:
 class Watch(Protocol):
     """What a display hears."""
 
-    def trial_began(self, trial: StudyTrial) -> None:
+    def trial_began(self, trial: Trial) -> None:
         """A trial was begun or taken over by this process."""
 
-    def trial_ended(self, trial: StudyTrial) -> None:
+    def trial_ended(self, trial: Trial) -> None:
         """A trial of any process has ended; first come those that had ended before the run."""
 
 
 class SilentWatch:
     """Shows nothing."""
 
-    def trial_began(self, trial: StudyTrial) -> None:
+    def trial_began(self, trial: Trial) -> None:
         """Ignore."""
 
-    def trial_ended(self, trial: StudyTrial) -> None:
+    def trial_ended(self, trial: Trial) -> None:
         """Ignore."""
 
 
@@ -225,18 +224,18 @@ class _Tuning:
             if not self._is_full(self._known()) and self._learning.must_wait():
                 return None
             begun = self._begin()
-            if not isinstance(begun, StudyTrial):
+            if not isinstance(begun, Trial):
                 return begun
             self._submit(begun)
         return None
 
-    def _submit(self, trial: StudyTrial) -> None:
+    def _submit(self, trial: Trial) -> None:
         self._running[self._executor.submit(trial.config)] = trial.number
         self._watch.trial_began(trial)
 
     # Trials that were left behind
 
-    def _adopt_abandoned_trial(self) -> StudyTrial | None:
+    def _adopt_abandoned_trial(self) -> Trial | None:
         """Take over a trial that nobody runs, if there is one within the budget."""
         if self._ids.keys() <= set(self._running.values()):
             return None  # known without a look into the storage: nobody else has begun a trial
@@ -254,7 +253,7 @@ class _Tuning:
 
     # New trials
 
-    def _begin(self) -> StudyTrial | Ending:
+    def _begin(self) -> Trial | Ending:
         """Begin a trial that the optimiser suggests and that no other process has begun."""
         while not self._is_full(self._known()):
             suggestion = self._ask()
@@ -285,21 +284,19 @@ class _Tuning:
         except ExhaustedError:
             return None
 
-    def _begin_trial(self, suggestion: Suggestion) -> StudyTrial:
+    def _begin_trial(self, suggestion: Suggestion) -> Trial:
         number = self._study.begin(suggestion.config, chosen_by=suggestion.reason)
         self._ids[number] = suggestion.id
-        return StudyTrial(
-            number, suggestion.config, None, {}, float("nan"), chosen_by=suggestion.reason
-        )
+        return Trial(number, suggestion.config, chosen_by=suggestion.reason)
 
     def _known(self) -> int:
         """How many trials of the study the optimiser knows of."""
         return len(self._told) + len(self._ids)
 
-    def _knows(self, trial: StudyTrial) -> bool:
+    def _knows(self, trial: Trial) -> bool:
         return trial.number in self._told or trial.number in self._ids
 
-    def _is_double(self, suggestion: Suggestion, new: list[StudyTrial]) -> bool:
+    def _is_double(self, suggestion: Suggestion, new: list[Trial]) -> bool:
         """True if a trial that the optimiser does not know of has the same configuration."""
         if not new:
             return False
@@ -343,13 +340,13 @@ class _Tuning:
         """Tell the optimiser what is new in the study, whoever did it."""
         self._seen = changes.seen
         new = [trial for trial in changes.trials if trial.number not in self._told]
-        ended = [trial for trial in new if trial.status is not None]
+        ended = [trial for trial in new if trial.is_over]
         if ended:
             waiting = self._optimizer.pending.keys()
             self._optimizer.tell([self._outcome(trial, waiting) for trial in ended])
         self._told.update(trial.number for trial in ended)
         for trial in new:
-            if trial.status is None and trial.number not in self._ids:
+            if not trial.is_over and trial.number not in self._ids:
                 # Ids of its own suggestions are not negative.
                 self._ids[trial.number] = -1 - trial.number
                 suggestion = Suggestion(-1 - trial.number, trial.config, trial.chosen_by)
@@ -357,15 +354,13 @@ class _Tuning:
         for trial in ended:
             self._watch.trial_ended(trial)
 
-    def _outcome(self, trial: StudyTrial, waiting: Collection[int]) -> Told:
-        metrics = self._study.metrics[: len(self._optimizer.target.objectives)]
-        losses = tuple(m.sign * trial.values.get(m.name, np.nan) for m in metrics)
-        status = trial.status or Status.DONE
+    def _outcome(self, trial: Trial, waiting: Collection[int]) -> Told:
+        losses = trial.losses(self._study.metrics[: len(self._optimizer.target.objectives)])
         pending = self._ids.pop(trial.number, None)
         if pending not in waiting:
             # Not known before, or a trial of another process has told of the same configuration.
-            return Told(losses, config=trial.config, status=status)
-        return Told(losses, id=pending, status=status)
+            return Told(losses, config=trial.config, status=trial.status)
+        return Told(losses, id=pending, status=trial.status)
 
     # Time
 

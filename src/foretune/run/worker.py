@@ -2,7 +2,6 @@
 
 import contextlib
 import fcntl
-import mmap
 import multiprocessing
 import os
 import pickle
@@ -18,8 +17,8 @@ from typing import Any
 
 from foretune.run.call import Answer, call, unsendable
 from foretune.run.channel import KEY_BYTES, WorkerEnd
+from foretune.run.outputs import TrialCounter
 from foretune.run.process_family import children, end_children, has_children, inherit_orphans
-from foretune.run.supervisor import COUNTER
 
 CPU_SIGNAL = signal.SIGPROF
 """What ends a worker whose trial has used its CPU time."""
@@ -38,9 +37,9 @@ TRACKERS = (
 
 
 def serve(
-    descriptor: int, trial: mmap.mmap, cpu_limit: float | None, most_bytes: int | None
+    descriptor: int, counter: TrialCounter, cpu_limit: float | None, most_bytes: int | None
 ) -> None:
-    """Answer jobs until the parent hangs up. trial: where the number of the trial is written."""
+    """Answer jobs until the parent hangs up."""
     _leave_stopping_to_parent()
     inherit_orphans()
     # When the machine runs out of memory, the kernel is to choose a worker, not the parent.
@@ -50,7 +49,7 @@ def serve(
     # A forked child is a copy of the worker. It must not answer in the place of the worker.
     os.register_at_fork(after_in_child=channel.close)
     _print_at_once()
-    desk = Desk(channel, trial, cpu_limit, most_bytes)
+    desk = Desk(channel, counter, cpu_limit, most_bytes)
     function = desk.open()
     while True:
         desk.answer(function)
@@ -60,9 +59,13 @@ class Desk:
     """Takes jobs from the channel, and answers each of them once, from this process only."""
 
     def __init__(
-        self, channel: WorkerEnd, trial: mmap.mmap, cpu_limit: float | None, most_bytes: int | None
+        self,
+        channel: WorkerEnd,
+        counter: TrialCounter,
+        cpu_limit: float | None,
+        most_bytes: int | None,
     ) -> None:
-        self._channel, self._trial = channel, trial
+        self._channel, self._counter = channel, counter
         self._cpu_limit, self._most = cpu_limit, most_bytes
         self._pid = os.getpid()
         self._kept: frozenset[int] = frozenset()
@@ -85,7 +88,7 @@ class Desk:
         received = self._receive()
         key, packed = received[:KEY_BYTES], received[KEY_BYTES:]
         _wait_until_read(sys.__stderr__)
-        COUNTER.pack_into(self._trial, 0, COUNTER.unpack_from(self._trial)[0] + 1)
+        self._counter.advance()
         answer = self._pack(self._call(function, pickle.loads(packed)))
         self._send(pickle.dumps(answer), key)
 

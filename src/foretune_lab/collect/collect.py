@@ -12,15 +12,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from foretune._base.files import check_folder_of
 from foretune._base.progress import SILENT, Progress
 from foretune.automl.spaces import load_shipped_space
-from foretune.automl.table_evaluator import TableTrial, Trial
+from foretune.automl.table_evaluator import TableJob, TableTrial
 from foretune.errors import UsageError
-from foretune.experience import Experience, Status
-from foretune.experience.journal import Journal, Line
+from foretune.experience import Evaluation, Experience, Status
+from foretune.experience.evaluation import FINAL_STATUSES
+from foretune.experience.evaluation_rows import build_experience, list_evaluations
+from foretune.experience.journal import Journal
 from foretune.run.executor import Executor
 from foretune.space import Encoded, Space
 from foretune_lab.collect.families import choose_holdout_families
@@ -35,7 +35,7 @@ MOST_REASONS = 50
 SPLIT = "families"
 """The name of the split that keeps variants of one dataset on one side."""
 
-Start: TypeAlias = Callable[[TableTrial], Executor[Trial, dict[str, float]]]
+Start: TypeAlias = Callable[[TableTrial], Executor[TableJob, dict[str, float]]]
 """Makes an executor for the trials: processes here, or whatever else runs them."""
 
 
@@ -94,8 +94,8 @@ def _gather_experience(
 
 
 def _run(
-    executor: Executor[Trial, dict[str, float]],
-    todo: Sequence[Trial],
+    executor: Executor[TableJob, dict[str, float]],
+    todo: Sequence[TableJob],
     collection: "Collection",
     progress: Progress,
 ) -> None:
@@ -106,9 +106,9 @@ def _run(
     while outcomes := executor.results():
         for outcome in outcomes:
             task, config = running.pop(outcome.key)
-            values = outcome.result or {}
+            values, status, seconds = outcome.result or {}, outcome.status, outcome.seconds
             collection.journal.add(
-                Line(task, dict(config), outcome.status, values, outcome.seconds, outcome.reason)
+                Evaluation(task, config, values, status, seconds, reason=outcome.reason)
             )
             progress.step(note=task)
             running |= {executor.submit(trial): trial for trial in islice(waiting, 1)}
@@ -126,7 +126,7 @@ class Collection:
         self.recipe, self.tables, self.out, self.journal = recipe, tables, out, journal
         self.space: Space = load_shipped_space(recipe.space).build(recipe.only)
         self._earlier = Experience.open(out) if out.exists() else None
-        self._before = [] if self._earlier is None else _lines(self._earlier)
+        self._before = [] if self._earlier is None else list_evaluations(self._earlier)
 
     def rounds(self) -> Iterator[Encoded]:
         """The list that every table gets, and then what its results speak for."""
@@ -139,7 +139,7 @@ class Collection:
             known = self._table([line for (_, key), line in rows.items() if key in keys])
             yield propose_refinements(known, self.recipe.refined, seed=self.recipe.seed)
 
-    def todo(self, configs: Encoded) -> list[Trial]:
+    def todo(self, configs: Encoded) -> list[TableJob]:
         """What is left, one configuration on all tables after the other.
 
         So a file that is not finished has the same configurations on every table.
@@ -157,36 +157,29 @@ class Collection:
         """All evaluations as a table."""
         return self._table(list(self._rows().values()))
 
-    def _table(self, lines: Sequence[Line]) -> Experience:
+    def _table(self, lines: Sequence[Evaluation]) -> Experience:
         if not any(line.status is Status.DONE for line in lines):
             said = lines[0].reason if lines else "there was nothing to evaluate"
             raise UsageError(
                 f"an experience needs an evaluation that succeeded, but none of {len(lines)} did "
                 f"({said}): raise the limits or choose other datasets"
             )
-        metrics = self.recipe.metrics
         names = [table.task for table in self.tables]
         tasks = list(dict.fromkeys([*names, *(line.task for line in lines)]))
-        position = {task: index for index, task in enumerate(tasks)}
         earlier = {} if self._earlier is None else self._earlier.meta_features
         described = {**earlier, **{table.task: table.meta_features for table in self.tables}}
-        return Experience.build(
+        return build_experience(
             self.space,
-            metrics,
-            tasks,
-            [position[line.task] for line in lines],
-            self.space.encode([line.config for line in lines]),
-            np.arange(len(lines)),
-            [[line.values.get(metric.name, np.nan) for metric in metrics] for line in lines],
-            status=[line.status for line in lines],
-            seconds=[line.seconds for line in lines],
+            self.recipe.metrics,
+            lines,
+            tasks=tasks,
             meta_features={task: described[task] for task in tasks if task in described},
             splits={SPLIT: self._split(tasks)},
         )
 
     def save(self) -> None:
         """Bring the output up to date, in one step."""
-        if any(line.status is Status.DONE for line in self.journal.lines):
+        if any(line.status is Status.DONE for line in self.journal.evaluations):
             self.experience().save(self.out)
 
     def summary(self) -> dict[str, Any]:
@@ -204,14 +197,14 @@ class Collection:
                 for table in self.tables
             ],
             "evaluations": len(lines),
-            "ended": {s.name: sum(line.status is s for line in lines) for s in Status},
-            "cpu_seconds": round(sum(line.seconds for line in lines)),
+            "ended": {s.name: sum(line.status is s for line in lines) for s in FINAL_STATUSES},
+            "cpu_seconds": round(sum(line.seconds or 0.0 for line in lines)),
             "reasons": dict(reasons.most_common(MOST_REASONS)),
         }
 
-    def _rows(self) -> dict[tuple[str, bytes], Line]:
+    def _rows(self) -> dict[tuple[str, bytes], Evaluation]:
         """Every trial once, by task and configuration."""
-        lines = [*self._before, *self.journal.lines]
+        lines = [*self._before, *self.journal.evaluations]
         if not lines:
             return {}
         keys = self.space.encode([line.config for line in lines]).keys().tolist()
@@ -223,23 +216,3 @@ class Collection:
         held = choose_holdout_families({family.get(task, task) for task in tasks})
         test = [task for task in tasks if family.get(task, task) in held]
         return {"train": [task for task in tasks if task not in test], "test": test}
-
-
-def _lines(experience: Experience) -> list[Line]:
-    """The rows of an experience as trials."""
-    configs = experience.configs.dicts()
-    names = [metric.name for metric in experience.metrics]
-    return [
-        Line(
-            experience.tasks[experience.task_index[row]],
-            configs[experience.config_index[row]],
-            Status(int(experience.status[row])),
-            {
-                name: float(value)
-                for name, value in zip(names, experience.values[row], strict=True)
-                if np.isfinite(value)
-            },
-            float(experience.seconds[row]),
-        )
-        for row in range(len(experience))
-    ]

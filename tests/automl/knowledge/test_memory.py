@@ -145,7 +145,7 @@ def ended_together(memory, *fits):
     """Journals of fits that were killed one after the other, and that nobody has merged yet."""
     for about, each in fits:
         recording = memory.begin(about)
-        recording.add(each.config, each.values)
+        recording.add(each)
         recording._alive.close()
 
 
@@ -165,7 +165,7 @@ def begun_one_after_the_other(memory, times):
     """Journals of one trial with accuracies of 0.1, 0.2, ..., and files made at these times."""
     for number, time in enumerate(times, start=1):
         recording = memory.begin(fit())
-        recording.add(trial(1, 0.0).config, {"accuracy": number / 10})
+        recording.add(trial(1, number / 10))
         recording._alive.close()
         os.utime(recording._journal.path.with_suffix(".json"), (time, time))
 
@@ -243,9 +243,9 @@ def test_a_fit_of_which_nothing_succeeded_leaves_nothing(memory):
 
 def test_a_running_fit_is_left_alone_until_it_ends(memory):
     recording = memory.begin(fit())
-    recording.add({"model": "linear"}, {"accuracy": 0.5})
+    recording.add(Evaluation(IRIS, {"model": "linear"}, {"accuracy": 0.5}))
     assert memory.recall(NAME) is None
-    recording.add({"model": "knn", "model:knn:k": 3}, {"accuracy": 0.75}, seconds=2.0)
+    recording.add(trial(3, 0.75))
     recording.close()
     assert len(memory.recall(NAME)) == 2
     assert list((memory.folder / f"{NAME}.journals").iterdir()) == []
@@ -255,7 +255,7 @@ KILLED = """
 import sys, time
 from foretune.automl.knowledge.memory import Memory
 from foretune.automl.knowledge.fit_journal import FitDescription
-from foretune.experience import Direction, Metric
+from foretune.experience import Direction, Evaluation, Metric
 from foretune.space import Space
 from pathlib import Path
 space = Space.from_json(sys.argv[2])
@@ -263,7 +263,8 @@ metrics = (Metric("accuracy", Direction.MAX),)
 fit = FitDescription("pipeline-classification", space, metrics, sys.argv[3], {})
 recording = Memory(Path(sys.argv[1])).begin(fit)
 for k in (1, 2, 3):
-    recording.add({"model": "knn", "model:knn:k": k}, {"accuracy": k / 10})
+    config = {"model": "knn", "model:knn:k": k}
+    recording.add(Evaluation(sys.argv[3], config, {"accuracy": k / 10}))
 print("ready", flush=True)
 time.sleep(600)
 """
@@ -550,7 +551,7 @@ def test_the_metric_that_most_tasks_have_measured_comes_first():
 
 def test_the_journal_of_a_fit_is_one_line_a_trial(memory):
     recording = memory.begin(fit())
-    recording.add({"model": "linear"}, {"accuracy": 0.5})
+    recording.add(Evaluation(IRIS, {"model": "linear"}, {"accuracy": 0.5}))
     [journal] = (memory.folder / f"{NAME}.journals").glob("*.jsonl")
     [line] = journal.read_text().splitlines()
     assert json.loads(line)["values"] == {"accuracy": 0.5}

@@ -326,7 +326,7 @@ def test_what_stops_it_costs_the_running_trials_only(out, tmp_path, how):
     _wait_for(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 3, process)
     os.kill(process.pid, how)
     process.communicate(timeout=120)
-    finished = len(Journal(journal).lines)
+    finished = len(Journal(journal).evaluations)
     assert 3 <= finished < 40
     if how == signal.SIGINT:
         assert process.returncode == 130

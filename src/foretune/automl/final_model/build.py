@@ -23,8 +23,8 @@ from foretune.automl.plan import FitPlan
 from foretune.automl.trial_runs import rank_trials
 from foretune.errors import UsageError
 from foretune.experience import Status
+from foretune.experience.trial import Trial
 from foretune.report.wording import count_text, duration_text
-from foretune.run.study import StudyTrial
 from foretune.tables.table import Table
 
 INTERRUPTED = "Stopped while the model was fitted: it has fewer pipelines than were chosen for it."
@@ -54,7 +54,7 @@ class _Parts:
 class Conclusion:
     """What the trials come to."""
 
-    best: StudyTrial
+    best: Trial
     """Of those that could be fitted to all rows and saved."""
     stands_in: bool
     """Whether a better trial could not be."""
@@ -71,7 +71,7 @@ class Conclusion:
 def fit_final_model(
     plan: FitPlan,
     table: Table,
-    trials: Sequence[StudyTrial],
+    trials: Sequence[Trial],
     *,
     target: str,
     blending: BlendOptions | None = None,
@@ -114,7 +114,7 @@ def fit_final_model(
     )
 
 
-def _explain_missing_best(trial: StudyTrial, pace: FitTimeModel, left: float) -> str:
+def _explain_missing_best(trial: Trial, pace: FitTimeModel, left: float) -> str:
     """That the best trial is no part of the model, and what would make it one."""
     needed, metric = pace.seconds(trial), pace.plan.metric.name
     return (
@@ -125,7 +125,7 @@ def _explain_missing_best(trial: StudyTrial, pace: FitTimeModel, left: float) ->
     )
 
 
-def _remedy(trials: Sequence[StudyTrial]) -> str:
+def _remedy(trials: Sequence[Trial]) -> str:
     """What may help where no trial succeeded."""
     limits = "allow more time or memory a trial"
     failed = [trial for trial in trials if trial.status is Status.FAILED]
@@ -148,7 +148,7 @@ def _beside(spent: bool) -> str:
 
 def _parts(
     plan: FitPlan,
-    best: Sequence[StudyTrial],
+    best: Sequence[Trial],
     table: Table,
     blending: BlendOptions | None,
     means: FitMeans,
@@ -171,7 +171,7 @@ def _parts(
 
 
 def _first_parts(
-    best: Sequence[StudyTrial], blending: BlendOptions | None, check: Check, means: FitMeans
+    best: Sequence[Trial], blending: BlendOptions | None, check: Check, means: FitMeans
 ) -> _Parts:
     """Of the first of the best trials that passes; without any fitted where none does."""
     fitting, rows = Fitting(check, means), len(check.table)

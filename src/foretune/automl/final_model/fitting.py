@@ -22,10 +22,10 @@ from foretune.automl.final_model.time_model import FitTimeModel
 from foretune.automl.final_model.worker_pool import FitWorkers
 from foretune.automl.plan import FitPlan
 from foretune.errors import ForetuneError
+from foretune.experience.trial import Trial
 from foretune.report.wording import duration_text
 from foretune.run import stopping
 from foretune.run.executor import Limits
-from foretune.run.study import StudyTrial
 from foretune.tables.table import Table
 
 FITTING = "fitting the model"
@@ -47,7 +47,7 @@ BUSY = 10.0
 """And so many times this limit on the clock: others may use the machine, but what hangs must end.
 """
 
-DroppedMember: TypeAlias = tuple[StudyTrial, str]
+DroppedMember: TypeAlias = tuple[Trial, str]
 """A trial that can be no part of the model, and why; an error itself would keep its pipeline."""
 
 
@@ -83,7 +83,7 @@ class Check:
     guess: float | None
     """What one scores without any column; None where no pipeline has to be better."""
 
-    def is_sound(self, made: Member, trial: StudyTrial) -> bool:
+    def is_sound(self, made: Member, trial: Trial) -> bool:
         """Whether it is what its trial promised, as far as rows that it has learnt from tell."""
         promised = trial.values[self.plan.metric.name]
         return self.guess is None or is_sound(
@@ -140,7 +140,7 @@ class Fitting:
         late = [t for t in todo if t.number not in self._ready and not self._is_lost(t)]
         self.lost += [(trial, NO_TIME) for trial in late]
 
-    def usable(self, trials: Sequence[StudyTrial]) -> list[StudyTrial]:
+    def usable(self, trials: Sequence[Trial]) -> list[Trial]:
         """Those that are ready and have room beside the ones before them."""
         room, found = Room(), []
         for trial in trials:
@@ -155,17 +155,17 @@ class Fitting:
                 found.append(trial)
         return found
 
-    def member(self, trial: StudyTrial) -> Member:
+    def member(self, trial: Trial) -> Member:
         """The pipeline of a trial that is ready."""
         return self._ready[trial.number][0]
 
-    def _progress_text(self, todo: Sequence[StudyTrial]) -> str:
+    def _progress_text(self, todo: Sequence[Trial]) -> str:
         """What is being done, and for how long, where that is long."""
         crew = self._means.crew
         seconds = self._pace.together(todo, 1 if crew is None else crew.workers)
         return FITTING if seconds < LONG_SECONDS else f"{FITTING}, about {duration_text(seconds)}"
 
-    def _take_in(self, trial: StudyTrial, made: Member | str) -> None:
+    def _take_in(self, trial: Trial, made: Member | str) -> None:
         """Keep a pipeline if it can be part of a model; else why not."""
         try:
             if isinstance(made, str):
@@ -178,10 +178,10 @@ class Fitting:
         except Exception as error:
             self.lost.append((trial, _why(error)))
 
-    def _is_lost(self, trial: StudyTrial) -> bool:
+    def _is_lost(self, trial: Trial) -> bool:
         return any(each is trial for each, _ in self.lost)
 
-    def _is_enough(self, best: StudyTrial, more: float = 0.0) -> bool:
+    def _is_enough(self, best: Trial, more: float = 0.0) -> bool:
         """Whether what takes so many seconds more would be too late, and there is a model.
 
         That is the best trial's, or another one where the fitting must end.
@@ -190,8 +190,8 @@ class Fitting:
         return is_possible and time.monotonic() + more > self._means.until
 
     def _pipelines(
-        self, best: StudyTrial, trials: Sequence[StudyTrial]
-    ) -> Generator[tuple[StudyTrial, Member | str]]:
+        self, best: Trial, trials: Sequence[Trial]
+    ) -> Generator[tuple[Trial, Member | str]]:
         """The pipeline of each trial, or why there is none, as they get ready."""
         table, seed = self._check.table, self._check.plan.protocol.seed
         waiting = list(trials)
@@ -217,7 +217,7 @@ class Fitting:
             except Exception as error:
                 yield trial, _why(error)
 
-    def _wants_crew(self, trials: Sequence[StudyTrial]) -> bool:
+    def _wants_crew(self, trials: Sequence[Trial]) -> bool:
         """Whether processes fit these pipelines: only what a process does can be ended in time."""
         if self._pace.wants_crew(trials):
             return True
@@ -225,7 +225,7 @@ class Fitting:
         most = max(MOST_SECONDS_HERE, MOST_SHARE_HERE * left)
         return self._means.must_end and sum(self._pace.measure_seconds(trials)) > most
 
-    def _limits(self, crew: FitWorkers, trials: Sequence[StudyTrial]) -> Limits:
+    def _limits(self, crew: FitWorkers, trials: Sequence[Trial]) -> Limits:
         """What one of these pipelines may take: as much more than a trial as it has more rows."""
         memory = crew.memory_bytes
         known = self._pace.measure_seconds(trials)

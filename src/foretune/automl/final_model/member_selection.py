@@ -11,7 +11,7 @@ from foretune.automl.final_model.greedy_blend import blend
 from foretune.automl.final_model.time_model import FitTimeModel
 from foretune.automl.plan import FitPlan
 from foretune.automl.trial_runs import prediction_dtype, predictions_path
-from foretune.run.study import StudyTrial
+from foretune.experience.trial import Trial
 
 CANDIDATES_A_MEMBER = 5
 """A blend of K members is chosen among the best 5 K trials."""
@@ -32,7 +32,7 @@ NOT_USABLE = (
 class ChosenMember:
     """A trial that is part of the model."""
 
-    trial: StudyTrial
+    trial: Trial
     weight: float
 
 
@@ -47,7 +47,7 @@ class BlendOptions:
 
 
 def select_members(
-    plan: FitPlan, best: Sequence[StudyTrial], blending: BlendOptions | None, *, rows: int
+    plan: FitPlan, best: Sequence[Trial], blending: BlendOptions | None, *, rows: int
 ) -> tuple[tuple[ChosenMember, ...], float | None, str]:
     """Which trials the model is made of, the best first, what they score together, a remark."""
     alone = (ChosenMember(best[0], 1.0),)
@@ -91,7 +91,7 @@ def _most_candidates(members: int, shape: tuple[int, int]) -> int:
     return min(CANDIDATES_A_MEMBER * members, max(room, members))
 
 
-def _predictions(folder: Path, trial: StudyTrial, shape: tuple[int, int]) -> Floats | None:
+def _predictions(folder: Path, trial: Trial, shape: tuple[int, int]) -> Floats | None:
     """A trial's out-of-fold predictions, where they are there, whole and finite."""
     try:
         # Probabilities stay in single precision: they may be large, and sums of them are double.
@@ -102,9 +102,7 @@ def _predictions(folder: Path, trial: StudyTrial, shape: tuple[int, int]) -> Flo
     return predicted if whole and np.isfinite(predicted).all() else None
 
 
-def _trials_within_time(
-    trials: Sequence[StudyTrial], plan: FitPlan, *, rows: int
-) -> list[StudyTrial]:
+def _trials_within_time(trials: Sequence[Trial], plan: FitPlan, *, rows: int) -> list[Trial]:
     """Those that are expected to learn from all rows soon; all of them, if trials had all rows."""
     if rows <= len(plan.table):
         return list(trials)

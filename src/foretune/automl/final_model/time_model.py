@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from foretune.automl.plan import FitPlan
 from foretune.automl.trial_runs import rank_trials
-from foretune.run.study import StudyTrial
+from foretune.experience.trial import Trial
 
 SHARE_OF_MODEL = 0.5
 """Of a given time, what fitting the model may take from the search."""
@@ -37,19 +37,19 @@ class FitTimeModel:
         learnt = [len(learn) for learn, _ in plan.protocol.splits(plan.table)]
         return cls(plan, len(learnt), rows * len(learnt) / sum(learnt))
 
-    def power(self, trial: StudyTrial) -> float:
+    def power(self, trial: Trial) -> float:
         """The power of the number of rows by which the time of its pipeline grows."""
         return GROWTH.get(str(trial.config.get(self.plan.shipped.choice)), 1.0)
 
-    def seconds(self, trial: StudyTrial) -> float:
+    def seconds(self, trial: Trial) -> float:
         """What the pipeline of a trial is expected to take for all rows."""
         return trial.seconds / self.fits * math.pow(self.growth, self.power(trial))
 
-    def measure_seconds(self, trials: Sequence[StudyTrial]) -> list[float]:
+    def measure_seconds(self, trials: Sequence[Trial]) -> list[float]:
         """The same of those whose time was measured."""
         return [seconds for seconds in map(self.seconds, trials) if math.isfinite(seconds)]
 
-    def quick_enough(self, trials: Sequence[StudyTrial], seconds: float) -> list[StudyTrial]:
+    def quick_enough(self, trials: Sequence[Trial], seconds: float) -> list[Trial]:
         """Those that are expected to learn from all rows in this time; the quickest where none is.
 
         A trial of an unknown time may be.
@@ -57,18 +57,18 @@ class FitTimeModel:
         found = [trial for trial in trials if not self.seconds(trial) > seconds]
         return found or sorted(trials, key=self.seconds)[:1]
 
-    def of_model(self, trials: Sequence[StudyTrial], *, members: int, workers: int = 1) -> float:
+    def of_model(self, trials: Sequence[Trial], *, members: int, workers: int = 1) -> float:
         """What a model of so many of these trials may take, and what is told about its columns."""
         best = rank_trials(trials, self.plan)[:members]
         return self.together(best, workers) + sum(self.measure_seconds(best)[:1])
 
-    def together(self, trials: Sequence[StudyTrial], workers: int) -> float:
+    def together(self, trials: Sequence[Trial], workers: int) -> float:
         """What the pipelines of these take that share so many processes."""
         known = self.measure_seconds(trials)
         if not known or workers == 1 or not self.wants_crew(trials):
             return sum(known)
         return CREW_STARTS + max(*known, sum(known) / workers)
 
-    def wants_crew(self, trials: Sequence[StudyTrial]) -> bool:
+    def wants_crew(self, trials: Sequence[Trial]) -> bool:
         """Whether the pipelines of these are better fitted by processes beside this one."""
         return self.growth > MOST_GROWTH_HERE or sum(self.measure_seconds(trials)) > CREW_SECONDS

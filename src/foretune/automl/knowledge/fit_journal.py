@@ -4,15 +4,16 @@ import json
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
 from foretune.errors import ExperienceError, ForetuneError, ForetuneWarning
-from foretune.experience import Direction, Experience, Metric, Status
-from foretune.experience.journal import Journal, Line
+from foretune.experience import Direction, Evaluation, Experience, Metric, Status
+from foretune.experience.evaluation_rows import build_experience
+from foretune.experience.journal import Journal
 from foretune.space import Space
 
 BROKEN = ".broken"
@@ -60,16 +61,14 @@ class FitJournal:
         self._fit, self._alive, self._settle = fit, alive, settle
         self._journal = Journal(head.with_suffix(".jsonl"))
 
-    def add(
-        self,
-        config: Mapping[str, Any],
-        values: Mapping[str, float],
-        *,
-        status: Status = Status.DONE,
-        seconds: float = float("nan"),
-    ) -> None:
-        """One trial; it is on the disk when this returns."""
-        self._journal.add(Line(self._fit.task, dict(config), status, dict(values), seconds))
+    @property
+    def task(self) -> str:
+        """The task of the fit."""
+        return self._fit.task
+
+    def add(self, evaluation: Evaluation) -> None:
+        """Write what came of one trial. It is on the disk when this returns."""
+        self._journal.add(evaluation)
 
     def close(self) -> None:
         """End the recording and merge what it holds, now or when that is possible."""
@@ -89,29 +88,15 @@ def read_journal(head: Path) -> Experience | None:
     """The trials of a journal; None where none of them succeeded."""
     plain = json.loads(head.read_text(encoding="utf-8"))
     space = Space.from_json(json.dumps(plain["space"]))
-    lines = Journal(head.with_suffix(".jsonl")).lines
-    names = {
-        name
-        for line in lines
-        if line.status is Status.DONE
-        for name, value in line.values.items()
-        if np.isfinite(value)
-    }
+    rows = Journal(head.with_suffix(".jsonl")).evaluations
+    good = [row for row in rows if row.status is Status.DONE]
+    names = {name for row in good for name, value in row.values.items() if np.isfinite(value)}
     metrics = [Metric(n, Direction(d)) for n, d in plain["metrics"].items() if n in names]
     if not metrics:
         return None
-    return Experience.build(
-        space,
-        metrics,
-        [plain["task"]],
-        np.zeros(len(lines), dtype=np.int64),
-        space.encode([line.config for line in lines]),
-        np.arange(len(lines)),
-        [[line.values.get(metric.name, np.nan) for metric in metrics] for line in lines],
-        status=[line.status for line in lines],
-        seconds=[line.seconds for line in lines],
-        meta_features={plain["task"]: plain["meta_features"]},
-    )
+    task = plain["task"]
+    own = [replace(row, task=task) for row in rows]
+    return build_experience(space, metrics, own, meta_features={task: plain["meta_features"]})
 
 
 def remove_journal(head: Path) -> None:

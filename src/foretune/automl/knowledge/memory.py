@@ -43,6 +43,7 @@ from foretune.errors import (
 )
 from foretune.experience import Evaluation, Experience, Status
 from foretune.experience.alignment.restriction import restrict_experience
+from foretune.experience.evaluation_rows import list_evaluations
 from foretune.space import Space
 from foretune.tables.identity import identity, plain_name
 
@@ -105,8 +106,7 @@ class Memory:
         recording = self.begin(fit)
         try:
             for each in evaluations:
-                seconds = float("nan") if each.seconds is None else each.seconds
-                recording.add(each.config, each.values, status=each.status, seconds=seconds)
+                recording.add(each)
         finally:
             recording.close()
 
@@ -189,19 +189,8 @@ class Memory:
                 known = restrict_experience(known, space)
             except ExperienceError:
                 return []  # nothing of it lies in that part
-        names = [metric.name for metric in known.metrics]
-        found = []
-        for name in known.tasks:
-            if identity(name) != identity(task):
-                continue
-            records = known.task(name)
-            for row, config in enumerate(records.configs.dicts()):
-                values = dict(zip(names, records.values[row].tolist(), strict=True))
-                measured = {n: value for n, value in values.items() if np.isfinite(value)}
-                status = Status(int(records.status[row]))
-                seconds = float(records.seconds[row])
-                found.append(Evaluation(name, config, measured, status, seconds))
-        return found
+        same = [name for name in known.tasks if identity(name) == identity(task)]
+        return list_evaluations(known.only(same)) if same else []
 
     def export(self, space_name: str, path: Path) -> Experience:
         """Write what is remembered of a space to an experience file."""

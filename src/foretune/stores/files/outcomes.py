@@ -5,12 +5,13 @@ from typing import Any
 
 from foretune.errors import ExperienceError
 from foretune.experience import Status
+from foretune.experience.evaluation import FINAL_STATUSES
 from foretune.stores.files.cell_columns import ColumnCells, as_list
 from foretune.stores.files.dropped_rows import NOT_ENDED, say_left_out
 
 OWN = "Foretune"
 TOOLS: Mapping[str, Mapping[str, Status | None]] = {
-    OWN: {each.name: each for each in Status},
+    OWN: {each.name: each for each in FINAL_STATUSES},
     "Optuna": {
         "COMPLETE": Status.DONE,
         "PRUNED": Status.FAILED,
@@ -53,7 +54,7 @@ TOOLS: Mapping[str, Mapping[str, Status | None]] = {
 """What each tool calls them; None where an evaluation has not ended."""
 WORDS: Mapping[str, Status | None] = {
     word: status for words in TOOLS.values() for word, status in words.items()
-} | {str(each.value): each for each in Status}
+} | {str(each.value): each for each in FINAL_STATUSES}
 
 
 def statuses_of(column: ColumnCells, name: str) -> ColumnCells:
@@ -98,7 +99,7 @@ def _check_words(column: ColumnCells, name: str) -> None:
     """Refuse what says nothing: it must pass neither for a success nor for a failure."""
     unknown = [cell for cell in as_list(column.different) if _word(cell) not in WORDS]
     if unknown:
-        own = [each.name for each in Status]
+        own = [each.name for each in FINAL_STATUSES]
         others = [tool for tool in TOOLS if tool != OWN]
         raise ExperienceError(
             f"column '{name}' must say how evaluations ended, in our own words "

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from foretune._base.databases import hide_passwords, is_sqlite, sqlite_path
 from foretune.errors import ForetuneError, ForetuneWarning, MissingExtraError, UsageError
 from foretune.experience import Metric, Status
+from foretune.experience.trial import Trial
 from foretune.run.heartbeat import Heartbeat, LivenessCheck, Owner
 from foretune.run.locks import Exclusive, FileLock, Reentrant, ServerLock
-from foretune.run.study import NOTHING, StoreAwayError, Study, StudyTrial
+from foretune.run.study import NOTHING, StoreAwayError, Study
 from foretune.run.study_identity import check_same, differs_in_metrics_only, identity
 from foretune.run.trial_log import Changes
 from foretune.space import Space
@@ -87,7 +88,7 @@ class OptunaStudy(Study):
             lock = Reentrant(_exclusive(address, f"foretune {name}"))
             return cls(name, address, space, metrics, database, lock)
 
-    def trials(self) -> list[StudyTrial]:
+    def trials(self) -> list[Trial]:
         """All trials of all processes as they are now, by number."""
         with self._in_reach():
             return self._reader.refresh().trials()
@@ -134,12 +135,12 @@ class OptunaStudy(Study):
         # a server that went away may not have stored can be ended again.
         del self._held[number]
 
-    def abandoned_trials(self) -> list[StudyTrial]:
+    def abandoned_trials(self) -> list[Trial]:
         """Trials to be run again: those of dead processes, and those that were let go."""
         unfinished = self._unfinished_trials()
         return [self._translation.trial(frozen) for frozen in unfinished if self._is_dead(frozen)]
 
-    def unsure(self) -> list[StudyTrial]:
+    def unsure(self) -> list[Trial]:
         """Running trials of other machines of which no sign of life or death is known yet."""
         return [
             self._translation.trial(frozen)

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from foretune.experience import Metric, Status
+from foretune.experience.trial import Trial
 from foretune.run.heartbeat import Owner
-from foretune.run.study import StudyTrial
 from foretune.space import Kind, Parameter, Space
 from foretune.stores.optuna.labels import OWNER, SECONDS, STATUS, Labels
 
@@ -48,13 +48,13 @@ class Translation:
             system_attrs={OWNER: owner.record()},
         )
 
-    def trial(self, frozen: "AnyTrial") -> StudyTrial:
+    def trial(self, frozen: "AnyTrial") -> Trial:
         """A stored trial."""
         attributes = frozen.user_attrs
         notes = dict(attributes.get(NOTES, {}))
         if ABANDONED in attributes:
             notes[ABANDONED] = attributes[ABANDONED]
-        return StudyTrial(
+        return Trial(
             number=frozen.number,
             config=self._labels.config(frozen.params),
             status=_status(frozen),
@@ -94,9 +94,9 @@ class Translation:
         return {**dict(zip(names, frozen.values or (), strict=True)), **also}
 
 
-def _status(frozen: "AnyTrial") -> Status | None:
+def _status(frozen: "AnyTrial") -> Status:
     if not frozen.state.is_finished():
-        return None
+        return Status.RUNNING
     if frozen.state.name == "COMPLETE":
         return Status.DONE
     return Status[frozen.user_attrs.get(STATUS) or Status.FAILED.name]

@@ -1,0 +1,67 @@
+"""Evaluations one by one, and the experience that holds them in columns."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from foretune.experience.data import MetaFeatures, Splits
+from foretune.experience.evaluation import Evaluation, Metric, Status
+from foretune.experience.experience import Experience
+from foretune.space import Space
+
+NOTHING: Mapping[str, Mapping[str, float]] = {}
+NO_SPLITS: Splits = {}
+
+
+def build_experience(
+    space: Space,
+    metrics: Sequence[Metric],
+    evaluations: Sequence[Evaluation],
+    *,
+    tasks: Sequence[str] = (),
+    meta_features: MetaFeatures = NOTHING,
+    splits: Splits = NO_SPLITS,
+) -> Experience:
+    """Return an experience of these evaluations.
+
+    tasks: the tasks that come first, in this order. The others follow in the order of their first
+        evaluation.
+    """
+    names = list(dict.fromkeys([*tasks, *(each.task for each in evaluations)]))
+    places = {name: place for place, name in enumerate(names)}
+    return Experience.build(
+        space,
+        metrics,
+        names,
+        [places[each.task] for each in evaluations],
+        space.encode([each.config for each in evaluations]),
+        np.arange(len(evaluations)),
+        [[each.values.get(metric.name, np.nan) for metric in metrics] for each in evaluations],
+        status=[each.status for each in evaluations],
+        seconds=[np.nan if each.seconds is None else each.seconds for each in evaluations],
+        meta_features=meta_features,
+        splits=splits,
+    )
+
+
+def list_evaluations(experience: Experience) -> list[Evaluation]:
+    """Return the rows of an experience, without the values that were not measured."""
+    configs = experience.configs.dicts()
+    names = [metric.name for metric in experience.metrics]
+    return [
+        Evaluation(
+            experience.tasks[task],
+            configs[config],
+            {name: value for name, value in zip(names, values, strict=True) if np.isfinite(value)},
+            Status(status),
+            seconds,
+        )
+        for task, config, values, status, seconds in zip(
+            experience.task_index.tolist(),
+            experience.config_index.tolist(),
+            experience.values.tolist(),
+            experience.status.tolist(),
+            experience.seconds.tolist(),
+            strict=True,
+        )
+    ]
