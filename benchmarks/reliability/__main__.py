@@ -93,7 +93,7 @@ ATTACKS = (
         ("--store", "sqlite", "--short"),
     ),
     Attack("clock", "clock.py", cores=3),
-    Attack("faults", "faults.py", short=("--trials", "100"), cores=4),
+    Attack("faults", "faults.py", cores=4),
     Attack("results", "results.py", short=("--large", "20")),
     Attack(
         "workers",
@@ -132,8 +132,11 @@ ATTACKS = (
     ),
     Attack("ray-nodes", "ray_nodes.py"),
 )
-LONGEST = ("fit-time", "stops", "fuzz", "large-study", "many-trials", "processes", "endings")
-"""These are begun first, so that none of them is left for the end."""
+LONGEST = (
+    *("fit-time", "stops", "faults", "clock", "full-disk", "fuzz", "outage-sqlite", "kills-fit"),
+    *("endings", "read-only", "kills-tune", "large-study", "degenerate", "processes"),
+)
+"""These are begun first, in this order, so that none of them is left for the end."""
 
 
 @dataclass

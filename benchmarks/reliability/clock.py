@@ -1,6 +1,6 @@
 """A clock that jumps back and forth while commands run.
 
-    python benchmarks/reliability/clock.py --times 10
+    python benchmarks/reliability/clock.py --times 6
 
 A small library (`clock.c`, which needs a C compiler) shifts the wall clock of a command and of all
 that it starts by up to two days, back or forth, at random moments. The monotonic clock runs on, as
@@ -9,7 +9,6 @@ or be stopped by its time limit, none may be lost or doubled, and the report mus
 negative time. `fit` and `collect`, with their journals, must end well and have all their trials.
 """
 
-import argparse
 import os
 import random
 import shutil
@@ -23,21 +22,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bowl import SECONDS
-from lives import (
-    COLLECT,
-    FIT,
-    LONGEST_LIFE,
-    OUT,
-    SAID,
-    TUNE,
-    Ended,
-    Tally,
-    prepare,
-    read,
-    run_fresh,
-)
-from parallel import run_parts
+from commands import COLLECT, FIT, OUT, TUNE, prepare
+from lives import LONGEST_LIFE, run_fresh
+from parts import make_parser, run_parts
 from rows import Row
+from tally import SAID, Ended, Tally, read
 
 from stores import cell, check_fit, compare, compare_evaluations, read_sqlite
 
@@ -152,12 +141,8 @@ def check_seconds(folder: Path, experience, end: Ended, tally: Tally) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__, times=6, short="one tune")
     parser.add_argument("--command", nargs="+", choices=list(COMMANDS), default=list(COMMANDS))
-    parser.add_argument("--times", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=1, help="commands at the same time")
-    parser.add_argument("--short", action="store_true", help="one tune")
     given = parser.parse_args()
     if shutil.which("cc") is None or not sys.platform.startswith("linux"):
         Row("clock jumps back and forth", 0, skipped="needs Linux and a C compiler").print()
@@ -176,8 +161,7 @@ def main() -> None:
     for _, found in run_parts(attack_once, parts, given.jobs):
         tally.add(found)
         tally.row("clock jumps back and forth", ", ".join(given.command)).print()
-    if not tally.said:
-        shutil.rmtree(root)
+    tally.remove_unless_faulty(root)
 
 
 class Part(NamedTuple):

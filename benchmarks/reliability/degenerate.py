@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from parallel import run_parts
+from parts import run_parts
 from rows import Row, peak_mb
 
 from foretune.errors import ArtifactError, ForetuneError

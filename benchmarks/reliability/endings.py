@@ -10,7 +10,6 @@ every trial once, in its folder and in the user's memory, a model that predicts,
 beside those of a life that nobody killed, but for unfinished ones (`.NAME.ID.tmp`).
 """
 
-import argparse
 import os
 import shutil
 import signal
@@ -20,8 +19,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lives import FIT, SAID, Tally, import_early, prepare, print_to, read, run_and_end
-from parallel import run_parts
+from commands import FIT, prepare
+from lives import import_early, print_to, run_and_end
+from parts import make_parser, run_parts
+from tally import SAID, Tally, read
 
 from stores import check_fit
 
@@ -119,16 +120,12 @@ def kill_once(kill: Kill) -> Tally:
         remembered = check_fit(folder, TRIALS, tally)
         if remembered != TRIALS:
             tally.blame("lost", f"{remembered} of {TRIALS} trials are remembered in {folder}")
-    if not tally.said:
-        shutil.rmtree(folder)
+    tally.remove_unless_faulty(folder)
     return tally
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--jobs", type=int, default=1, help="lives at the same time")
-    parser.add_argument("--short", action="store_true", help="two operations")
-    given = parser.parse_args()
+    given = make_parser(__doc__, short="two operations").parse_args()
     import_early()
     root = Path(tempfile.mkdtemp(prefix="endings-"))
     begun = root / "begun"
@@ -150,8 +147,7 @@ def main() -> None:
         print("after" if kill.is_after else "before", Path(kill.operation).name, flush=True)
         note = f"of {len(operations)} operations"
         tally.row("kill -9 of fit at each file operation after its last trial", note).print()
-    if not tally.said:
-        shutil.rmtree(root)
+    tally.remove_unless_faulty(root)
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from parallel import run_parts
+from parts import run_parts
 from rows import Row
 
 TARGET = "target"

@@ -10,35 +10,20 @@ room again, the same command must end well, with every trial once, and a model t
 Needs root or user namespaces, for the mount.
 """
 
-import argparse
 import os
 import random
 import shutil
+import sqlite3
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
 from bowl import SECONDS
-from lives import (
-    COLLECT,
-    FIT,
-    IMPORT,
-    MISTAKE,
-    OUT,
-    SAID,
-    TUNE,
-    Ended,
-    Tally,
-    import_early,
-    kill,
-    prepare,
-    read,
-    run_life,
-    start_life,
-    wait_for,
-)
+from commands import COLLECT, FIT, IMPORT, OUT, TUNE, prepare
+from lives import import_early, run_life, start_life, wait_for, wait_or_kill
 from mounts import mount_memory, skip_without_namespace, unmount
-from parallel import run_parts
+from parts import make_parser, run_parts
+from tally import MISTAKE, SAID, Ended, Tally
 
 from stores import Trial, check_fit, compare, compare_evaluations, read_sqlite
 
@@ -86,11 +71,9 @@ def attack(name: str, folder: Path, draw: random.Random, tally: Tally) -> str:
         end = wait_for(pid, draw.uniform(0.1, 4.0))
         if end is None:
             fill(disk, min(leave, 256))
-            end = wait_for(pid)
-        if end is None:
-            kill(pid)
+            end = wait_or_kill(pid)
     tally.count += 1
-    check_refusal(end, folder, place, tally)
+    check_without_room(end, folder, place, tally)
     # Also what is read without room: it must be whole now, not only later.
     if store.exists() and store.stat().st_size:
         before = read_ended(store, tally)
@@ -102,14 +85,10 @@ def attack(name: str, folder: Path, draw: random.Random, tally: Tally) -> str:
     return "refused" if end is not None and end.code == MISTAKE else "had enough room"
 
 
-def check_refusal(end: Ended | None, folder: Path, place: Path, tally: Tally) -> None:
+def check_without_room(end: Ended | None, folder: Path, place: Path, tally: Tally) -> None:
     """Check how a command without room has ended."""
-    fine = tally.check_end(end, folder, 0, MISTAKE)
-    if fine and end is not None and end.code == MISTAKE:
-        tally.refused += 1
-        last = read(folder / SAID).strip().splitlines()[-1]
-        if not last.startswith("foretune: "):
-            tally.blame("wrong", f"the last line is '{last}' in {folder}")
+    if tally.check_end(end, folder, 0, MISTAKE):
+        tally.check_refusal(end, folder)
     left = [path for path in place.rglob("*") if path.suffix == ".tmp"]
     if left:
         tally.blame("wrong", f"{left} are unfinished in {folder}")
@@ -127,8 +106,6 @@ def read_ended(store: Path, tally: Tally) -> dict[int, Trial]:
 
 
 def _read_copy(store: Path, tally: Tally) -> dict[int, Trial]:
-    import sqlite3
-
     try:
         ended, _ = read_sqlite(store, tally)
     except sqlite3.OperationalError as error:
@@ -164,12 +141,8 @@ def check_whole(name: str, place: Path, before: dict[int, Trial], tally: Tally) 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__, times=20, short="tune, once")
     parser.add_argument("--command", nargs="+", choices=list(COMMANDS), default=list(COMMANDS))
-    parser.add_argument("--times", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=1, help="attacks at the same time")
-    parser.add_argument("--short", action="store_true", help="tune, once")
     given = parser.parse_args()
     skip_without_namespace("full file system")
     if given.short:
@@ -204,8 +177,7 @@ def attack_once(part: Part) -> Tally:
     folder, tally = part.root / f"{part.command}-{part.number}", Tally()
     folder.mkdir()
     attack(part.command, folder, random.Random(f"{part.seed} {part.number}"), tally)
-    if not tally.said:
-        shutil.rmtree(folder)
+    tally.remove_unless_faulty(folder)
     return tally
 
 

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from parallel import run_parts
+from parts import run_parts
 from rows import Row, peak_mb
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,19 +15,19 @@ time, each with a study of its own. After each series a row says what was found 
 stand in the file `--done` are not made again.
 """
 
-import argparse
 import json
 import os
 import random
-import shutil
 import tempfile
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from bowl import LOG
-from lives import FIT, OUT, TUNE, Tally, import_early, kill, prepare, run_life, start_life
-from parallel import run_parts
+from commands import FIT, OUT, TUNE, prepare
+from lives import import_early, kill, run_life, start_life
+from parts import make_parser, run_parts
+from tally import Tally
 
 from stores import (
     Trial,
@@ -122,8 +122,7 @@ def run_study(series: Series, found: Found) -> None:
     if found.tally.check_end(last, folder, 0):
         ended = check(series, folder, store, ended, found.tally)
         check_last(series, folder, ended, found)
-    if not found.tally.said:
-        shutil.rmtree(folder)
+    found.tally.remove_unless_faulty(folder)
 
 
 def wait_for_trials(pid: int, store: Path, more: int, seconds: float) -> int | None:
@@ -188,13 +187,10 @@ def note_done(path: Path | None, series: Series, found: Found) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__, short="two kills")
     parser.add_argument("--command", choices=list(COMMANDS), default="tune")
     parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--jobs", type=int, default=1, help="series of kills at the same time")
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--done", type=Path, help="file of finished series, to go on")
-    parser.add_argument("--short", action="store_true", help="two kills")
     given = parser.parse_args()
     kills = 2 if given.short else given.kills
     sizes = [min(KILLS_A_SERIES, kills - start) for start in range(0, kills, KILLS_A_SERIES)]

@@ -17,8 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from processes import HERE, SERVERS
 from rows import Row
+from servers import SERVERS
 
 SPACE = {"x": {"range": [0.0, 1.0]}, "y": {"range": [0.001, 1.0, "log"]}, "kind": ["a", "b"]}
 NAME = "large_study:bowl"
@@ -95,7 +95,10 @@ def run(folder: Path, attack: str, trials: int, *words: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", program, *words],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": f"{HERE}:{os.environ.get('PYTHONPATH', '')}"},
+        env={
+            **os.environ,
+            "PYTHONPATH": f"{Path(__file__).parent}:{os.environ.get('PYTHONPATH', '')}",
+        },
         capture_output=True,
         text=True,
         check=False,

@@ -1,13 +1,11 @@
-"""Lives of a command: how it is prepared, started, and watched until it ends.
+"""Lives of a command: how it is started, and watched until it ends.
 
 A life is a fork of a process that has its imports done, so that attacks hit work and not the start
 of Python.
 """
 
 import atexit
-import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -16,42 +14,14 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
-from rows import Row
+from tally import SAID, STOPPED, Ended
 
-OUT = "fit"
-SPACE = {"x": {"range": [0.0, 1.0]}, "kind": {"a": {"rate": {"range": [0.001, 1.0]}}, "b": {}}}
-LONGEST_LIFE = 300.0
-STOPPED = 130
-MISTAKE = 2
-SAID = "said.log"
-"""All that a life prints."""
-
-TUNE = ("tune", "bowl:bowl", "--space", "space.json", "--method", "random", "--store", "study.db")
-FIT = (
-    *("fit", "table.csv", "--target", "label", "--only", "knn,naive_bayes,lda"),
-    *("--method", "random", "--no-transfer", "--out", OUT),
-)
-LEARN = (
-    *("learn", "--space", "pipeline-classification", "--method", "gcp-prior", "--out", "known"),
-    *("--experience", f"{OUT}/trials.parquet", "--metric", "log_loss", "--metric", "auc"),
-)
-COLLECT = (
-    *("collect", "--space", "cash", "--only", "knn,gaussian_nb,logistic", "--folds", "2"),
-    *("--datasets", "tables", "--evaluations", "12", "--jobs", "1", "-o", "collected.parquet"),
-)
-BENCH = (
-    *("bench", "run", "--experience", "runs.parquet", "--methods", "random,rf"),
-    *("--trials", "15", "--seeds", "2", "--out", "results.parquet"),
-)
-IMPORT = (
-    *("import", "table", "runs.csv", "--task", "dataset", "--value", "error:min"),
-    *("-o", "imported.parquet"),
-)
+LONGEST_LIFE = 120.0
+"""Seconds after which a life counts as hung, and is killed."""
 TUNE_IMPORTS = (
     *("alembic.command", "optuna.storages._rdb.models", "sqlalchemy.orm"),
     *("foretune.cli", "foretune.cli.display", "foretune.stores.optuna.study", "foretune.run.pool"),
@@ -70,25 +40,6 @@ def import_early(*, only_tune: bool = False) -> None:
         os.environ.setdefault(variable, "1")
     for name in TUNE_IMPORTS if only_tune else (*TUNE_IMPORTS, *OTHER_IMPORTS):
         import_module(name)
-
-
-def prepare(folder: Path, *, rows: int = 150) -> None:
-    """Write what the commands read."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "space.json").write_text(json.dumps(SPACE))
-    draw = random.Random(0)
-    table = ["a,b,label"]
-    for _ in range(rows):
-        a, b = draw.random(), draw.random()
-        table.append(f"{a:.3f},{b:.3f},{'yes' if a + 0.3 * draw.random() > b else 'no'}")
-    (folder / "table.csv").write_text("\n".join(table))
-    (folder / "tables").mkdir(exist_ok=True)
-    (folder / "tables" / "table.csv").write_text("\n".join(table))
-    runs = ["dataset,lr,depth,error"]
-    for number in range(240):
-        lr, depth = 10 ** draw.uniform(-4, 0), draw.randint(1, 9)
-        runs.append(f"task-{number % 4},{lr!r},{depth},{abs(lr - 0.01) + 0.1 * depth!r}")
-    (folder / "runs.csv").write_text("\n".join(runs))
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -163,15 +114,6 @@ def print_to(path: Path) -> None:
     os.dup2(said, 2)
 
 
-@dataclass
-class Ended:
-    """How a life ended."""
-
-    code: int
-    seconds: float
-    peak_mb: float
-
-
 def wait_for(pid: int, seconds: float = LONGEST_LIFE) -> Ended | None:
     """Wait until a life ends; None if it has not after so many seconds."""
     began = time.monotonic()
@@ -191,8 +133,12 @@ def kill(pid: int) -> None:
 
 def run_life(folder: Path, words: tuple[str, ...], *, said: Path | None = None) -> Ended | None:
     """Run a command to its end; None, and it is killed, if it hangs."""
-    pid = start_life(folder, words, said=said)
-    end = wait_for(pid)
+    return wait_or_kill(start_life(folder, words, said=said))
+
+
+def wait_or_kill(pid: int, seconds: float = LONGEST_LIFE) -> Ended | None:
+    """Wait until a life ends; None, and it is killed, if it hangs."""
+    end = wait_for(pid, seconds)
     if end is None:
         kill(pid)
     return end
@@ -209,71 +155,3 @@ def run_fresh(folder: Path, words: tuple[str, ...], **variables: str) -> subproc
             stdout=said,
             stderr=said,
         )
-
-
-@dataclass
-class Tally:
-    """Counts what attacks find, and says it at once."""
-
-    count: int = 0
-    lost: int = 0
-    doubled: int = 0
-    wrong: int = 0
-    refused: int = 0
-    longest_s: float = 0.0
-    peak_mb: float = 0.0
-    said: list[str] = field(default_factory=list)
-
-    def blame(self, kind: str, words: str) -> None:
-        """Count a fault: `lost`, `doubled` or `wrong`."""
-        setattr(self, kind, getattr(self, kind) + 1)
-        self.said.append(f"{kind}: {words}")
-        print(f"{kind}: {words}", file=sys.stderr, flush=True)
-
-    def note(self, end: Ended | None) -> None:
-        """Take in how long a life took and what it needed."""
-        if end is not None:
-            self.longest_s = max(self.longest_s, end.seconds)
-            self.peak_mb = max(self.peak_mb, end.peak_mb)
-
-    def check_end(self, end: Ended | None, folder: Path, *allowed: int) -> bool:
-        """Blame a life that hung, printed a traceback, or ended with another exit code."""
-        self.note(end)
-        text = read(folder / SAID)
-        if end is None:
-            self.blame("wrong", f"a command hung for {LONGEST_LIFE:.0f} s in {folder}")
-        elif "Traceback" in text or "Exception ignored" in text:
-            self.blame("wrong", f"a traceback: {_traceback_in(text)} in {folder}")
-        elif end.code not in allowed:
-            self.blame("wrong", f"exit code {end.code}: {_last_line(text)} in {folder}")
-        else:
-            return True
-        return False
-
-    def add(self, other: "Tally") -> None:
-        """Take in what another series of attacks has found."""
-        for name in ("count", "lost", "doubled", "wrong", "refused"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.longest_s = max(self.longest_s, other.longest_s)
-        self.peak_mb = max(self.peak_mb, other.peak_mb)
-        self.said += other.said
-
-    def row(self, attack: str, note: str = "") -> Row:
-        note = "; ".join([note, *self.said[:3]]) if self.said else note
-        counts = (self.count, self.lost, self.doubled, self.wrong, self.refused)
-        return Row(attack, *counts, round(self.longest_s, 1), round(self.peak_mb) or None, note)
-
-
-def read(path: Path) -> str:
-    return path.read_text(errors="replace") if path.exists() else ""
-
-
-def _traceback_in(text: str) -> str:
-    """The first traceback of a text, in one line: where it was and what it said."""
-    marks = [text.find(mark) for mark in ("Traceback", "Exception ignored")]
-    start = min(mark for mark in marks if mark >= 0)
-    return " | ".join(line.strip() for line in text[start:].splitlines()[:30])[-1500:]
-
-
-def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or ["(it said nothing)"])[-1][:300]

@@ -10,80 +10,30 @@ end well, and the study must hold each trial once with the right result. Servers
 packages, on loopback and on a folder of their own.
 """
 
-import argparse
 import os
 import random
-import shutil
-import socket
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import time
-from contextlib import closing, suppress
-from importlib.util import find_spec
+from contextlib import closing
 from pathlib import Path
 
 from bowl import LOG, SECONDS
-from lives import (
-    MISTAKE,
-    SAID,
-    TUNE,
-    Tally,
-    import_early,
-    kill,
-    prepare,
-    read,
-    run_life,
-    start_life,
-    wait_for,
-)
+from commands import TUNE, prepare
+from lives import import_early, run_life, start_life, wait_for, wait_or_kill
+from parts import make_parser
 from rows import Row
+from servers import Postgres, why_no_postgresql
+from tally import MISTAKE, SAID, Tally, read
 
 from stores import Trial, compare, compare_evaluations, count_ended, read_sqlite, read_trials
 
 TRIALS = 40
 PROCESSES = 2
 LONGEST_OUTAGE = 8.0
-
-
-class Postgres:
-    """A server on loopback that can be killed and started again."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._user = "postgres" if os.getuid() == 0 else None  # it refuses to run as root
-        if self._user:
-            shutil.chown(folder, self._user)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.url = f"postgresql://tuner@127.0.0.1:{self.port}/postgres"
-        self._call("initdb", "-U", "tuner", "--auth=trust", "--no-sync")
-
-    def start(self) -> None:
-        options = f"-h 127.0.0.1 -p {self.port} -k {self._folder}"
-        self._call("pg_ctl", "-w", "-l", str(self._folder / "log"), "-o", options, "start")
-
-    def stop(self, how: str) -> None:
-        """`fast` ends all connections; `immediate` is a kill, after which the server recovers."""
-        self._call("pg_ctl", "-m", how, "-w", "stop")
-
-    def _call(self, program: str, *words: str) -> None:
-        subprocess.run(
-            [_binary(program), "-D", str(self._folder / "data"), *words],
-            user=self._user,
-            cwd=self._folder,
-            check=True,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-
-
-def _binary(program: str) -> str:
-    """The newest of Debian's, which are not on the path."""
-    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{program}"))
-    return str(found[-1]) if found else shutil.which(program) or ""
+LONGEST_WAIT = 360.0
+"""A run waits five minutes for a server that is away."""
 
 
 def attack_postgresql(root: Path, times: int, draw: random.Random, tally: Tally) -> str:
@@ -106,10 +56,8 @@ def attack_postgresql(root: Path, times: int, draw: random.Random, tally: Tally)
         server.start()
         tally.count += 1
         for pid in pids:
-            end = wait_for(pid)
-            if end is None:
-                kill(pid)
-            if tally.check_end(end, folder, 0, MISTAKE):
+            end = wait_or_kill(pid, LONGEST_WAIT)
+            if tally.check_end(end, folder, 0, MISTAKE) and end is not None:
                 tally.refused += end.code == MISTAKE
                 went_on += end.code == 0
                 if end.code == MISTAKE:
@@ -175,10 +123,7 @@ def attack_sqlite(root: Path, times: int, seconds: float, draw: random.Random, t
             time.sleep(seconds)
             lock.execute("ROLLBACK")
         tally.count += 1
-        end = end or wait_for(pid)
-        if end is None:
-            kill(pid)
-        tally.check_end(end, folder, 0)
+        tally.check_end(end or wait_or_kill(pid), folder, 0)
         now, running = read_sqlite(store, tally)
         check(folder, before, now, running, tally)
         tally.row(name_of("sqlite")).print()
@@ -191,16 +136,13 @@ def name_of(store: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__, times=10, short="once, with a lock of 1 s")
     parser.add_argument("--store", choices=["postgresql", "sqlite"], default="postgresql")
-    parser.add_argument("--times", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=30.0, help="of a lock on SQLite")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--short", action="store_true", help="once, with a lock of 1 s")
     given = parser.parse_args()
     name = name_of(given.store)
-    if given.store == "postgresql" and not (_binary("initdb") and find_spec("psycopg")):
-        Row(name, 0, skipped="needs PostgreSQL's initdb and the package psycopg").print()
+    if given.store == "postgresql" and (reason := why_no_postgresql()):
+        Row(name, 0, skipped=reason).print()
         return
     if given.short:
         given.times, given.seconds = 1, 1.0
@@ -213,9 +155,7 @@ def main() -> None:
     else:
         note = attack_sqlite(root, given.times, given.seconds, draw, tally)
     tally.row(name, note).print()
-    if not tally.said:
-        with suppress(OSError):
-            shutil.rmtree(root)
+    tally.remove_unless_faulty(root)
 
 
 if __name__ == "__main__":

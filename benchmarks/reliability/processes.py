@@ -4,9 +4,7 @@
     python benchmarks/reliability/processes.py --store postgresql --processes 64
     python benchmarks/reliability/processes.py --store mysql
 
-The servers are Debian's packages, started on loopback by this script on folders of their own
-(`apt-get install postgresql`, and `pip install "psycopg[binary]"` for the driver; `apt-get install
-mariadb-server-core mariadb-client-core` and `pip install pymysql`).
+`servers.py` starts the servers and says which packages they need.
 
 All processes must end well without a word about locks; the store must hold exactly the trials asked
 for, each finished, no configuration twice, each evaluated once. The method is random search and
@@ -15,107 +13,28 @@ bound of what real studies, which evaluate something, ask of it.
 """
 
 import argparse
-import getpass
-import json
 import os
 import shutil
-import socket
-import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from importlib.util import find_spec
 from pathlib import Path
 
-from lives import Ended, import_early, kill, start_life, wait_for
+from bowl import LOG, SECONDS
+from commands import TUNE, prepare
+from lives import import_early, kill, start_life, wait_for
 from rows import Row, peak_mb
+from servers import SERVERS, why_no_postgresql
+from tally import Ended
 
-HERE = Path(__file__).parent
-SPACE = {"x": {"range": [0.0, 1.0]}, "kind": {"a": {"rate": {"range": [0.001, 1.0]}}, "b": {}}}
-LOG = "evaluations.log"
 LONGEST = 1200.0
 """Seconds after which a process counts as hung."""
-BINARIES = "/usr/lib/postgresql"
-CONNECTIONS = 300
-"""More than two for each process: one for the study, and one for its lock."""
-
-
-def bowl(config: dict) -> float:
-    """A trial that notes in a file that it was evaluated."""
-    descriptor = os.open(LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.write(descriptor, f"{config['x']!r}\n".encode())
-    os.close(descriptor)
-    return (config["x"] - 0.3) ** 2
-
-
-@contextmanager
-def postgresql() -> Iterator[str]:
-    """The URL of a server that lives as long as the block."""
-    newest = max(Path(BINARIES).glob("*/bin"), key=lambda path: int(path.parent.name))
-    user = "postgres" if os.getuid() == 0 else None  # it refuses to run as root
-    folder = Path(tempfile.mkdtemp(prefix="postgresql-"))
-    if user:
-        shutil.chown(folder, user)
-    port = free_port()
-
-    def call(program: str, *words: str) -> None:
-        subprocess.run(
-            [newest / program, "-D", folder / "data", *words],
-            user=user, cwd=folder, check=True, stdout=subprocess.DEVNULL,
-        )  # fmt: skip
-
-    call("initdb", "-U", "tuner", "--auth=trust")
-    where = f"-h 127.0.0.1 -p {port} -k {folder} -c max_connections={CONNECTIONS}"
-    call("pg_ctl", "-w", "-l", str(folder / "log"), "-o", where, "start")
-    try:
-        yield f"postgresql://tuner@127.0.0.1:{port}/postgres"
-    finally:
-        call("pg_ctl", "-m", "fast", "stop")
-        shutil.rmtree(folder)
-
-
-@contextmanager
-def mysql() -> Iterator[str]:
-    """The same of MariaDB, which speaks MySQL's language."""
-    folder = Path(tempfile.mkdtemp(prefix="mysql-"))
-    data, reach, port = f"--datadir={folder}/data", f"--socket={folder}/socket", free_port()
-    user = f"--user={getpass.getuser()}"
-    with (folder / "log").open("wb") as log:
-        made = ["mariadb-install-db", "--no-defaults", data, user]
-        made += ["--auth-root-authentication-method=normal", "--skip-test-db"]
-        subprocess.run(made, check=True, stdout=log, stderr=log)
-        where = ["--bind-address=127.0.0.1", f"--port={port}", reach]
-        server = subprocess.Popen(
-            ["/usr/sbin/mariadbd", "--no-defaults", data, user, *where], stdout=log, stderr=log
-        )
-    try:
-        ask = ["mariadb", "--no-defaults", reach, "--user=root", "-e", "CREATE DATABASE tuning"]
-        while subprocess.run(ask, check=False, stderr=subprocess.DEVNULL).returncode:
-            assert server.poll() is None, f"the server ended: see {folder}/log"
-            time.sleep(0.5)
-        yield f"mysql://root@127.0.0.1:{port}/tuning"
-    finally:
-        server.terminate()
-        server.wait()
-    shutil.rmtree(folder)
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
-SERVERS = {"sqlite": lambda: nullcontext("study.db"), "postgresql": postgresql, "mysql": mysql}
 
 
 def start(folder: Path, url: str, trials: int, seed: int) -> int:
     """Start a command, as a fork that need not import everything anew, and return its process."""
-    words = ["tune", "processes:bowl", "--space", "space.json", "--method", "random"]
-    words += ["--store", url, "--trials", str(trials), "--seed", str(seed)]
-    said = folder / f"said-{time.monotonic_ns()}.log"
-    return start_life(folder, tuple(words), said=said)
+    words = tuple(url if word == "study.db" else word for word in TUNE)
+    words = (*words, "--trials", str(trials), "--seed", str(seed))
+    return start_life(folder, words, said=folder / f"said-{time.monotonic_ns()}.log")
 
 
 def watch(folder: Path, lives: list[int]) -> list[Ended | None]:
@@ -141,7 +60,7 @@ def check(folder: Path, url: str, trials: int) -> float:
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     os.chdir(folder)
-    study = optuna.load_study(study_name="processes:bowl", storage=storage_url(url))
+    study = optuna.load_study(study_name="bowl:bowl", storage=storage_url(url))
     found = study.get_trials(deepcopy=False)
     assert [trial.number for trial in found] == list(range(trials))
     assert all(trial.state.name == "COMPLETE" for trial in found)
@@ -161,12 +80,13 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=2000)
     given = parser.parse_args()
     what = f"{given.processes} processes of tune on one store, {given.store}"
-    if given.store == "postgresql" and not (Path(BINARIES).exists() and find_spec("psycopg")):
-        Row(what, 0, skipped="PostgreSQL or psycopg is not installed").print()
+    if given.store == "postgresql" and (reason := why_no_postgresql()):
+        Row(what, 0, skipped=reason).print()
         return
+    os.environ[SECONDS] = "0"
     import_early(only_tune=True)
     folder = Path(tempfile.mkdtemp(prefix="processes-"))
-    (folder / "space.json").write_text(json.dumps(SPACE))
+    prepare(folder)
     with SERVERS[given.store]() as url:
         began = time.monotonic()
         # The same seed everywhere: without care they would all suggest the same.

@@ -22,9 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from bowl import LOG, SECONDS, bowl, note
-from lives import SAID, TUNE, Ended, Tally, environment, prepare, read, run_fresh
-from processes import postgresql
+from commands import TUNE, prepare
+from lives import environment, run_fresh
 from rows import Row
+from servers import postgresql, why_no_postgresql
+from tally import SAID, Ended, Tally, read
 
 from stores import cell, compare, read_trials
 
@@ -136,8 +138,8 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=60)
     parser.add_argument("--short", action="store_true", help="two nodes, 20 trials")
     given = parser.parse_args()
-    if find_spec("ray") is None or find_spec("psycopg") is None:
-        Row(ATTACK, 0, skipped="Ray or psycopg is not installed").print()
+    if find_spec("ray") is None or why_no_postgresql():
+        Row(ATTACK, 0, skipped="Ray, PostgreSQL or psycopg is not installed").print()
         return
     nodes, trials = (2, 20) if given.short else (given.nodes, given.trials)
     tally = Tally()

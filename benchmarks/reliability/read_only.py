@@ -8,30 +8,17 @@ and leave every byte as it was. When the folder can be written to again, the sam
 Needs root or user namespaces, for the mount.
 """
 
-import argparse
 import hashlib
 import os
 import shutil
 import tempfile
 from pathlib import Path
 
-from lives import (
-    BENCH,
-    COLLECT,
-    FIT,
-    IMPORT,
-    LEARN,
-    MISTAKE,
-    OUT,
-    SAID,
-    TUNE,
-    Tally,
-    import_early,
-    prepare,
-    read,
-    run_life,
-)
+from commands import BENCH, COLLECT, FIT, IMPORT, IMPORT_RUNS, LEARN, OUT, TUNE, prepare
+from lives import import_early, run_life
 from mounts import mount_read_only, skip_without_namespace, unmount
+from parts import make_parser
+from tally import MISTAKE, SAID, Tally
 
 COUNTED = ("--trials", "4", "--jobs", "1")
 COMMANDS = {
@@ -68,8 +55,7 @@ def attack(name: str, root: Path, tally: Tally, *, closed: str, begun: bool) -> 
     said = folder / SAID
     if name in PREPARED or begun:
         run_life(place, (*FIT, *COUNTED), said=said)
-        words = tuple("runs.parquet" if word == "imported.parquet" else word for word in IMPORT)
-        run_life(place, words, said=said)
+        run_life(place, IMPORT_RUNS, said=said)
         if begun:
             run_life(place, COMMANDS[name], said=said)
         said.unlink()
@@ -80,11 +66,8 @@ def attack(name: str, root: Path, tally: Tally, *, closed: str, begun: bool) -> 
     tally.count += 1
     # What is finished already, and a fit that cannot remember, need not write.
     allowed = (0, MISTAKE) if begun or closed == "home" else (MISTAKE,)
-    if tally.check_end(end, folder, *allowed) and end is not None and end.code == MISTAKE:
-        tally.refused += 1
-        last = read(said).strip().splitlines()[-1]
-        if not last.startswith("foretune: ") or "Errno" in last:
-            tally.blame("wrong", f"the last line is '{last}' in {folder}")
+    if tally.check_end(end, folder, *allowed):
+        tally.check_refusal(end, folder)
     if digest(attacked) != before:
         tally.blame("wrong", f"{attacked} has changed")
     tally.row("read-only folder").print()
@@ -96,9 +79,7 @@ def attack(name: str, root: Path, tally: Tally, *, closed: str, begun: bool) -> 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--short", action="store_true", help="tune alone")
-    given = parser.parse_args()
+    given = make_parser(__doc__, short="tune alone").parse_args()
     skip_without_namespace("read-only folder")
     import_early(only_tune=given.short)
     tally, root = Tally(), Path(tempfile.mkdtemp(prefix="read-only-"))
@@ -109,8 +90,7 @@ def main() -> None:
             attack(name, root, tally, closed="place", begun=True)
         attack("fit", root, tally, closed="home", begun=False)
         attack("fit", root, tally, closed="home", begun=True)
-    if not tally.said:
-        shutil.rmtree(root)
+    tally.remove_unless_faulty(root)
     tally.row("read-only folder").print()
 
 

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from parallel import run_parts
+from parts import run_parts
 from rows import Row
 
 from foretune.errors import UsageError

@@ -11,7 +11,6 @@ nobody stopped; a study must hold all its trials, none changed or doubled. A req
 the command has said its last word may end it as the system does.
 """
 
-import argparse
 import os
 import random
 import shutil
@@ -23,27 +22,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bowl import SECONDS
-from lives import (
-    BENCH,
-    COLLECT,
-    FIT,
-    IMPORT,
-    LEARN,
-    OUT,
-    SAID,
-    STOPPED,
-    TUNE,
-    Ended,
-    Tally,
-    import_early,
-    kill,
-    prepare,
-    read,
-    run_life,
-    start_life,
-    wait_for,
-)
-from parallel import run_parts
+from commands import BENCH, COLLECT, FIT, IMPORT, IMPORT_RUNS, LEARN, OUT, TUNE, prepare
+from lives import import_early, kill, run_life, start_life, wait_for
+from parts import make_parser, run_parts
+from tally import SAID, STOPPED, Ended, Tally, read
 
 from stores import Trial, compare, compare_evaluations, read_sqlite
 
@@ -125,8 +107,7 @@ def stop_many(name: str, signal_name: str, stops: int, seed: int, root: Path) ->
     if name in NEED_A_FIT and not (begun / OUT).exists():
         tally.check_end(run_life(begun, COMMANDS["fit"].words), begun, 0)
     if name == "bench" and not (begun / "runs.parquet").exists():
-        words = tuple("runs.parquet" if word == "imported.parquet" else word for word in IMPORT)
-        tally.check_end(run_life(begun, words), begun, 0)
+        tally.check_end(run_life(begun, IMPORT_RUNS), begun, 0)
     if name == "fit-search":
         shutil.rmtree(begun / OUT, ignore_errors=True)
         shutil.rmtree(begun / "home", ignore_errors=True)
@@ -160,13 +141,10 @@ def stop_many(name: str, signal_name: str, stops: int, seed: int, root: Path) ->
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__, short="one SIGTERM of tune")
     parser.add_argument("--command", nargs="+", choices=list(COMMANDS), default=list(COMMANDS))
     parser.add_argument("--signal", nargs="+", choices=SIGNALS, default=["SIGTERM", "SIGINT"])
     parser.add_argument("--stops", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=1, help="commands at the same time")
-    parser.add_argument("--short", action="store_true", help="one SIGTERM of tune")
     given = parser.parse_args()
     if given.short:
         given.command, given.signal, given.stops = ["tune-search"], ["SIGTERM"], 1

@@ -15,7 +15,7 @@ import tempfile
 import time
 
 import numpy as np
-from processes import SERVERS
+from servers import SERVERS
 
 from foretune.experience import Metric, Status
 from foretune.space import Space

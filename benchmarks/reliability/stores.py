@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from bowl import LOG
-from lives import OUT, Tally
+from commands import OUT
+from tally import Tally
 
 TABLES = {
     "trial_params": "param_name, param_value",

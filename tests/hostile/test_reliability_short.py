@@ -69,7 +69,7 @@ def trial(x, state="COMPLETE"):
     ],
 )
 def test_faults_in_a_store_are_found(now, running, found, monkeypatch):
-    tally = load("lives", monkeypatch).Tally()
+    tally = load("tally", monkeypatch).Tally()
     before = {0: trial(0.1), 1: trial(0.2)}
     load("stores", monkeypatch).compare(before, now, running, 1, tally)
     assert (tally.lost, tally.doubled, tally.wrong) == found
@@ -86,7 +86,7 @@ def test_faults_in_a_store_are_found(now, running, found, monkeypatch):
     ],
 )
 def test_faults_in_evaluations_are_found(log, stored, found, tmp_path, monkeypatch):
-    tally = load("lives", monkeypatch).Tally()
+    tally = load("tally", monkeypatch).Tally()
     (tmp_path / "evaluations.log").write_text(log)
     load("stores", monkeypatch).compare_evaluations(tmp_path, {0: stored}, tally)
     assert (tally.lost, tally.doubled, tally.wrong) == found
