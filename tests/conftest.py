@@ -8,6 +8,11 @@ import pytest
 from hypothesis import settings
 
 from foretune._base.threads import ONE_NUMERIC_THREAD
+from tests.tiers import (  # noqa: F401  pytest finds these hooks here
+    pytest_collection_modifyitems,
+    pytest_ignore_collect,
+    pytest_terminal_summary,
+)
 
 # Before any test imports NumPy or JAX, which read these when they start.
 os.environ.update(ONE_NUMERIC_THREAD)
