@@ -112,9 +112,10 @@ def test_past_runs_of_a_space_that_has_changed_since_are_carried_over(here):
     assert ended.exit_code == 0, ended.output
     left_out = 12 - len(inside)
     assert f"Past runs are of another space: {len(inside)} of 12 (of 1 of 1 tasks)" in ended.stderr
-    assert f"{left_out} lie outside of 'x'; they say nothing of 'mode'; --assume" in ended.stderr
+    assert f"{left_out} lie outside of 'x'; they have no value of 'mode'" in ended.stderr
+    assert "; --assume" in ended.stderr
     said = run(*words, 1, *past, "--assume", "mode=2", "--store", "said.db")
-    assert "say nothing" not in said.stderr
+    assert "no value" not in said.stderr
     best = min(inside, key=lambda config: config["x"])
     assert json.loads(said.stdout) == {**best, "mode": "2"}
 
@@ -249,7 +250,7 @@ def test_a_report_tells_what_was_found_and_from_what(here, monkeypatch):
     assert "Report how.html" in ended.stderr
     text = (here / "how.html").read_text()
     assert "&lt;b&gt; - Foretune report" in text
-    assert "they say nothing of 'mode'" in html.unescape(text)
+    assert "they have no value of 'mode'" in html.unescape(text)
     assert re.search(r"The best pipeline \(trial [01]\)", text)
     [go_on] = re.findall(r"<h3>Go on</h3><pre.*?</pre>", text)
     assert go_on.endswith("<span>--trials</span> <span>4</span></code></pre>")
@@ -326,7 +327,7 @@ def test_files_and_stores_are_read_together(here):
         "--experience", "past.parquet", "--experience", "two.db", "--store", "new.db",
     )  # fmt: skip
     assert ended.exit_code == 0, ended.output
-    assert "10 of 10 (of 2 of 2 tasks) are used; they say nothing of 'z'" in ended.stderr
+    assert "10 of 10 (of 2 of 2 tasks) are used; they have no value of 'z'" in ended.stderr
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ from foretune.errors import ExperienceError
 from foretune.experience import Experience, Metric, Status
 from foretune.experience.alignment.carry_over import carry_over, together
 from foretune.experience.alignment.restriction import restrict_experience
-from foretune.space import Space
+from foretune.space import Encoded, Space
 from tests.experience.whole_and_part import PART, WHOLE
 from tests.experience.whole_and_part import experience as of_whole
+from tests.refusals import refuses
 
 PAST = Space.of(
     {
@@ -113,7 +114,7 @@ def test_a_hyperparameter_that_is_gone_is_forgotten():
     ]
     assert found.gone == ("momentum",)  # what never changed was not chosen
     assert not found.is_whole
-    assert "what they chose for 'momentum' is not looked at" in found.describe()
+    assert "their values of 'momentum' are ignored" in found.describe()
 
 
 def test_runs_that_differed_only_in_what_is_gone_are_repetitions():
@@ -123,28 +124,94 @@ def test_runs_that_differed_only_in_what_is_gone_are_repetitions():
     assert found.task("one").losses[:, 0].tolist() == [0.0, 1.0]
 
 
-def test_of_what_is_new_runs_say_nothing_unless_their_value_is_said():
-    many = [{**CONFIGS[0], "lr": lr} for lr in np.geomspace(1e-4, 1.0, 200).tolist()]
+def many_runs(n=200):
+    return past([{**CONFIGS[0], "lr": lr} for lr in np.geomspace(1e-4, 1.0, n).tolist()])
+
+
+def test_a_missing_value_is_the_default_unless_something_else_is_said():
     space = searched(dropout=(0.0, 1.0), norm=["none", "batch"])
-    found = carry_over(past(many), space)
+    found = carry_over(many_runs(), space)
     assert set(found.unknown) == {"norm", "dropout"}
-    values = found.experience.configs.dicts()
-    dropout = np.array([each["dropout"] for each in values])
-    assert 0.4 < dropout.mean() < 0.6 < dropout.max()  # all over the range
-    assert {each["norm"] for each in values} == {"none", "batch"}
-    said = carry_over(past(many), space, assumed={"dropout": 0, "norm": "batch"})
-    assert said.unknown == ()
-    assert {(each["dropout"], each["norm"]) for each in said.experience.configs.dicts()} == {
-        (0.0, "batch")
-    }
-    assert past(many).in_space(space, assumed={"dropout": 0, "norm": "batch"}).configs.dicts() == (
-        said.experience.configs.dicts()
+    assert len(found.experience) == 400
+    default = {(each["dropout"], each["norm"]) for each in found.experience.configs.dicts()}
+    assert default == {(0.5, "none")}
+    assert carry_over(many_runs(), space, missing="default").experience.configs == (
+        found.experience.configs
     )
+
+
+def test_a_missing_value_can_be_drawn_from_the_whole_range():
+    space = searched(dropout=(0.0, 1.0), norm=["none", "batch"])
+    values = carry_over(many_runs(), space, missing="marginalise").experience.configs.dicts()
+    dropout = np.array([each["dropout"] for each in values])
+    assert 0.4 < dropout.mean() < 0.6
+    assert dropout.min() < 0.05 < 0.95 < dropout.max()
+    assert {each["norm"] for each in values} == {"none", "batch"}
+
+
+@pytest.mark.parametrize("missing", ["default", "marginalise", "drop"])
+def test_an_assumed_value_is_not_missing(missing):
+    space = searched(dropout=(0.0, 1.0), norm=["none", "batch"], one=["only"])
+    assumed = {"dropout": 0, "norm": "batch"}
+    said = carry_over(many_runs(), space, assumed=assumed, missing=missing)
+    assert said.unknown == ()
+    assert len(said.experience) == 400
+    assert {
+        (each["dropout"], each["norm"], each["one"]) for each in said.experience.configs.dicts()
+    } == {(0.0, "batch", "only")}
+    known = many_runs().in_space(space, assumed=assumed, missing=missing)
+    assert known.configs == said.experience.configs
+
+
+def test_runs_that_lack_a_value_can_be_left_out():
+    """Of two tasks, one has recorded the momentum and one has not."""
+    lesser = past(tasks=["one"]).in_space(searched(momentum=None))
+    both = lesser.space.union(PAST)
+    values = np.vstack([_without(both, CONFIGS, "momentum"), both.encode(CONFIGS).values])
+    configs = Encoded(both, values)
+    index = np.arange(6)
+    known = Experience.build(
+        both, [Metric("loss")], ["one", "two"], index // 3, configs, index, index * 1.0
+    )
+    found = carry_over(known, PAST, missing="drop")
+    assert found.experience.tasks == ("two",)
+    assert found.experience.configs.dicts() == CONFIGS
+    assert (found.incomplete, found.outside) == ({"momentum": 3}, {})
+    assert "3 have no value of 'momentum'" in found.describe()
+    # In the middle of the range, or one of those that the other task has recorded.
+    default = carry_over(known, PAST).experience.task("one").configs.dicts()
+    assert [each["momentum"] for each in default] == [0.495] * 3
+    drawn = carry_over(known, PAST, missing="marginalise").experience.task("one").configs.dicts()
+    assert {each["momentum"] for each in drawn} <= {0.9, 0.5, 0.0}
+
+
+def _without(space, configs, name):
+    values = np.array(space.encode(configs).values)
+    values[:, space.names.index(name)] = np.nan
+    return values
+
+
+def test_a_gap_in_the_own_space_is_filled_as_well():
+    values = PAST.encode(CONFIGS).values.copy()
+    values[0, PAST.names.index("momentum")] = np.nan
+    known = Experience.build(
+        PAST, [Metric("loss")], ["one"], [0] * 3, Encoded(PAST, values), range(3), range(3)
+    )
+    found = carry_over(known, PAST).experience.configs.dicts()
+    assert [each["momentum"] for each in found] == [0.495, 0.5, 0.0]
+    assert carry_over(known, PAST, missing="drop").experience.configs.dicts() == CONFIGS[1:]
+
+
+def test_where_every_run_lacks_a_value_none_can_be_left_out():
+    with refuses("no-run-inside", field="dropout", value=6):
+        carry_over(past(), searched(dropout=(0.0, 1.0)), missing="drop")
+    with refuses("unknown-missing-policy", field="missing", value="mean"):
+        past().in_space(PAST, missing="mean")
 
 
 def test_what_is_unknown_is_the_same_on_all_tasks_and_at_all_times():
     space = searched(dropout=(0.0, 1.0))
-    first, again = (carry_over(past(), space).experience for _ in range(2))
+    first, again = (carry_over(past(), space, missing="marginalise").experience for _ in range(2))
     assert first.task("one").configs.dicts() == first.task("two").configs.dicts()
     assert first.configs.dicts() == again.configs.dicts()
 
@@ -155,7 +222,8 @@ def test_what_is_unknown_follows_from_the_configuration_and_not_from_its_place()
     space = searched(dropout=(0.0, 1.0), noise=(0.0, 1.0))
 
     def drawn(given_, name="dropout"):
-        found = carry_over(past(given_), space).experience.task("one").configs.dicts()
+        carried = carry_over(past(given_), space, missing="marginalise").experience
+        found = carried.task("one").configs.dicts()
         return [each[name] for each in found]
 
     assert drawn(configs[::-1]) == drawn(configs)[::-1]
@@ -187,7 +255,7 @@ def test_what_is_unknown_follows_from_the_configuration_and_not_from_its_place()
 def test_values_are_taken_over_between_kinds(name, now, values):
     space = searched(**{name: now})
     if not values:
-        with pytest.raises(ExperienceError, match=f"6 lie outside of '{name}'"):
+        with refuses("no-run-inside", field=name, value=6):
             carry_over(past(), space)
         return
     assert [config[name] for config, _ in rows(carry_over(past(), space))] == values
@@ -257,9 +325,9 @@ def test_choices_beyond_any_float_are_choices_like_others():
 
 def test_truth_values_are_no_numbers():
     known = of_column(Space.of({"x": [True, False]}), "x", [True, False])
-    with pytest.raises(ExperienceError, match="2 lie outside of 'x'"):
+    with refuses("no-run-inside", field="x", value=2):
         carry_over(known, Space.of({"x": (0, 1)}))
-    with pytest.raises(ExperienceError, match="2 lie outside of 'x'"):
+    with refuses("no-run-inside", field="x", value=2):
         carry_over(known, Space.of({"x": [0, 1]}))
 
 
@@ -364,7 +432,7 @@ def test_algorithms_come_and_go():
     assert found.gone == ("model:svm:C", "model:svm:kernel")
 
 
-def test_a_hyperparameter_that_is_active_more_often_now_gets_the_median_of_what_is_known():
+def test_a_hyperparameter_that_is_active_more_often_now_lacks_values():
     def made(of):
         space = Space.of({"kernel": ["a", "b", "c"], "degree": (0.0, 10.0)}).config_space
         space.add(InCondition(space["degree"], space["kernel"], of))
@@ -376,8 +444,11 @@ def test_a_hyperparameter_that_is_active_more_often_now_gets_the_median_of_what_
         before, [Metric("loss")], ["one"], [0] * 4, before.encode(configs), range(4), range(4)
     )
     found = carry_over(known, now).experience
-    assert found.configs.dicts()[3] == {"kernel": "b", "degree": 2.0}
+    assert found.configs.dicts()[3] == {"kernel": "b", "degree": 5.0}
     assert len(found) == 4
+    [*_, drawn] = carry_over(known, now, missing="marginalise").experience.configs.dicts()
+    assert drawn["degree"] in (1.0, 2.0, 9.0)
+    assert len(carry_over(known, now, missing="drop").experience) == 3
 
 
 def test_forbidden_combinations_are_left_out():
@@ -390,7 +461,7 @@ def test_forbidden_combinations_are_left_out():
     found = carry_over(past(), Space.of(space))
     assert [loss for _, loss in rows(found)] == [0.0, 2.0]
     assert found.describe().endswith("4 of 6 (of 2 of 2 tasks) are used; 2 are forbidden there")
-    with pytest.raises(ExperienceError, match="none of 2 does: 2 are forbidden there; widen it"):
+    with refuses("no-run-inside", field="", value=2):
         carry_over(past(CONFIGS[1:2]), Space.of(space))
 
 
@@ -403,7 +474,7 @@ def test_what_is_drawn_makes_no_combination_forbidden_that_need_not_be():
                 ForbiddenEqualsClause(space["act"], act), ForbiddenEqualsClause(space["mode"], mode)
             )
         )
-    found = carry_over(past([*many, CONFIGS[1]]), Space.of(space))
+    found = carry_over(past([*many, CONFIGS[1]]), Space.of(space), missing="marginalise")
     drawn = [config for config, _ in rows(found)]
     assert {config["mode"] for config in drawn} == {"c"}
     assert len(drawn) > 90  # two thirds would be left out if it were drawn once
@@ -416,7 +487,7 @@ def test_runs_that_have_all_failed_inside_are_refused():
         PAST, [Metric("loss")], ["one"], [0, 0], PAST.encode(CONFIGS[:2]), [0, 1], [np.nan, 1.0],
         status=[Status.FAILED, Status.DONE],
     )  # fmt: skip
-    with pytest.raises(ExperienceError, match="none of the 1 that lie in it has: widen it"):
+    with refuses("no-success-inside", value=1):
         carry_over(tried, searched(act=["relu", "gelu"]))
 
 
@@ -431,7 +502,7 @@ def test_runs_that_measured_nothing_of_a_metric_inside_are_refused():
         [[1.0, np.nan], [2.0, 3.0]],
     )
     assert len(carry_over(runs, searched(lr=(1e-4, 0.9, "log"))).experience) == 2
-    with pytest.raises(ExperienceError, match="must hold runs that have succeeded"):
+    with refuses("no-success-inside", value=1):
         carry_over(runs, searched(lr=(1e-4, 0.1, "log")))
 
 
@@ -476,23 +547,23 @@ def test_several_experiences_speak_together():
 
 
 @pytest.mark.parametrize(
-    ("space", "assumed", "said"),
+    ("space", "assumed", "rule", "field"),
     [
-        ({"x": (0, 1)}, {}, r"past runs have .*'lr'.* and the space has 'x': name them alike"),
-        ({"lr": (2.0, 3.0)}, {}, "none of 6 does: 6 lie outside of 'lr'; widen it"),
-        ({"lr": (0.0, 3.0)}, {"rl": 1}, "but got 'rl': choose among 'lr'"),
-        ({"lr": (0.0, 3.0), "d": (0, 5)}, {"d": 6}, r"one of the space, \{0..5\}, but got 6"),
-        ({"lr": (0.0, 3.0), "d": (0, 5)}, {"d": True}, "but got True"),
-        ({"lr": (0.0, 3.0), "d": ["a"]}, {"d": "b"}, "but got 'b'"),
+        ({"x": (0, 1)}, {}, "no-shared-hyperparameter", ""),
+        ({"lr": (2.0, 3.0)}, {}, "no-run-inside", "lr"),
+        ({"lr": (0.0, 3.0)}, {"rl": 1}, "unknown-hyperparameter", "rl"),
+        ({"lr": (0.0, 3.0), "d": (0, 5)}, {"d": 6}, "assumed-value-outside", "d"),
+        ({"lr": (0.0, 3.0), "d": (0, 5)}, {"d": True}, "assumed-value-outside", "d"),
+        ({"lr": (0.0, 3.0), "d": ["a"]}, {"d": "b"}, "assumed-value-outside", "d"),
     ],
 )
-def test_what_does_not_fit_is_said(space, assumed, said):
-    with pytest.raises(ExperienceError, match=said):
+def test_what_does_not_fit_is_refused(space, assumed, rule, field):
+    with refuses(rule, field=field):
         carry_over(past(), Space.of(space), assumed=assumed)
 
 
 def test_a_wrong_assumption_is_refused_in_the_same_space_too():
-    with pytest.raises(ExperienceError, match="but got 'x'"):
+    with refuses("unknown-hyperparameter", field="x", value=1):
         carry_over(past(), PAST, assumed={"x": 1})
 
 
@@ -507,7 +578,7 @@ def test_what_is_the_same_in_both_spaces_stays_exactly_so(seed):
     try:
         exact = restrict_experience(known, PART)
     except ExperienceError:
-        with pytest.raises(ExperienceError, match="none of 8 does"):
+        with refuses("no-run-inside", value=8):
             carry_over(known, PART)
         return
     found = carry_over(known, PART).experience

@@ -3,23 +3,20 @@ from math import nan
 import numpy as np
 import pytest
 
-from foretune.experience.alignment.translation import fill, number_in
+from foretune.experience.alignment.translation import draw_values, number_in
 from foretune.space import Space
 
 
-def test_gaps_are_filled_with_what_says_little():
-    rows = np.arange(100.0)[:, None]
-    number, choice = Space.of({"n": (0, 10), "c": ["x", "y"]}).parameters[::-1]
-    assert (number.name, choice.name) == ("n", "c")
-    column = np.array([1.0, 4.0, 6.0, np.nan])
-    fill(number, column, np.isnan(column), rows[:4])
-    assert column.tolist() == [1.0, 4.0, 6.0, 4.0]
-    column = np.array([1.0, 4.0, np.nan])
-    fill(number, column, np.isnan(column), rows[:3])
-    assert column.tolist() == [1.0, 4.0, 2.0]  # of an even number the median is rounded
-    column = np.array([0.0] + [np.nan] * 99)
-    fill(choice, column, np.isnan(column), rows)
-    assert 30 < column.sum() < 70
+def test_values_are_drawn_from_those_that_are_recorded_or_from_the_range():
+    number = Space.of({"n": (0, 10)}).parameters[0]
+    rows = np.arange(1000.0)[:, None]
+    recorded = np.array([4.0, np.nan, 4.0, 4.0, 6.0])
+    drawn, counts = np.unique(draw_values(number, recorded, rows), return_counts=True)
+    assert drawn.tolist() == [4.0, 6.0]
+    assert 700 < counts[0] < 800  # three of the four values are 4
+    of_range, counts = np.unique(draw_values(number, recorded[1:2], rows), return_counts=True)
+    assert of_range.tolist() == list(range(11))
+    assert counts.min() > 60
 
 
 def test_what_counts_as_a_bound_is_measured_on_its_scale():

@@ -16,6 +16,7 @@ from foretune.integrations.ray_tune_space import tune_space
 from foretune.space import Encoded, Space
 from foretune.space.parameters import Kind
 from foretune.stores import TableColumns, import_experience
+from tests.refusals import warns
 
 SEARCHER = "foretune.integrations.ray_tune"
 
@@ -204,7 +205,7 @@ def test_past_trials_outside_of_the_space_are_left_out(searcher, tmp_path):
 def test_past_trials_teach_what_they_know_of_a_space_that_has_grown(searcher, tmp_path):
     one = searcher("zero-shot", experience=imported(tmp_path))
     assert one.set_search_properties("loss", "min", SEARCHED | {"new": Float(0, 1)})
-    with pytest.warns(ForetuneWarning, match="they say nothing of 'new'"):
+    with warns("past-runs-of-another-space"):
         known = one.suggest("a")
     assert known == {"x": 0.5, "reg": "l2", "layers": [8, 8], "new": known["new"]}
 

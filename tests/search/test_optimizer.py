@@ -9,7 +9,6 @@ import pytest
 from foretune.errors import (
     ExhaustedError,
     ExperienceError,
-    ForetuneWarning,
     MethodError,
     SpaceError,
     UsageError,
@@ -29,6 +28,7 @@ from foretune.search.local_search import Score
 from foretune.search.method import Design
 from foretune.search.pending_values import with_beliefs
 from foretune.space import Encoded, Space
+from tests.refusals import warns
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
 OTHER = Space.of({"a": (0.0, 1.0), "z": (0, 5)})
@@ -964,9 +964,7 @@ def test_one_line_learns_from_runs_of_a_space_that_has_changed_since() -> None:
     past = past_runs()
     best = min(past.configs.dicts(), key=bowl)
     now = {"a": (-1.0, 1.0), "b": (0.0, 1.0), "new": ["x", "y"]}
-    with pytest.warns(
-        ForetuneWarning, match=r"24 of 24 \(of 2 of 2 tasks\).* say nothing of 'new'"
-    ) as said:
+    with warns("past-runs-of-another-space") as said:
         [suggestion] = Optimizer.of(now, past, method="ws-gp").ask()
     assert [each.filename for each in said] == [__file__]
     assert {name: suggestion.config[name] for name in "ab"} == best

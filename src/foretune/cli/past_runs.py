@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -126,15 +127,21 @@ def _refuse_unknown(old: str, past: PastRuns) -> None:
 
 
 def carry_over_past(
-    past: PastRuns, space: "Space", metrics: "Sequence[Metric]", assumed: Sequence[str]
+    past: PastRuns,
+    space: "Space",
+    metrics: "Sequence[Metric]",
+    assumed: Sequence[str],
+    missing: str = "default",
 ) -> "CarriedExperience[Experience] | None":
-    """What past runs say about the space that is tuned, by its metrics; says what is not used."""
+    """Return past runs in the space that is tuned, by its metrics, and say what is not used."""
     from foretune._base.names import quote_names
+    from foretune.experience.alignment.carry_over import carry_over
     from foretune.experience.alignment.translation import encode_assumptions
 
     values = _parse_assumptions(assumed, space)
     encode_assumptions(space, values)
-    found = _together(past, space, metrics, values)
+    carry = partial(carry_over, space=space, assumed=values, missing=missing)
+    found = _together(past, metrics, carry)
     _say_unfit(past.unfit)
     if found is not None and not found.is_whole:
         told = found.describe()
@@ -273,10 +280,12 @@ def _add_studies(past: PastRuns, source: str, store: str, study: str) -> None:
 
 
 def _together(
-    past: PastRuns, space: "Space", metrics: "Sequence[Metric]", assumed: dict[str, Any]
+    past: PastRuns,
+    metrics: "Sequence[Metric]",
+    carry: "Callable[[Experience], CarriedExperience[Experience]]",
 ) -> "CarriedExperience[Experience] | None":
-    """What fits of all."""
-    from foretune.experience.alignment.carry_over import carry_over, together
+    """Return what fits, carried over and joined."""
+    from foretune.experience.alignment.carry_over import together
     from foretune.experience.source_merge import distinct
 
     measured = [
@@ -288,7 +297,7 @@ def _together(
         )
     ]
     apart = distinct(measured)
-    found = list(_fitting(past, apart, lambda known: carry_over(known, space, assumed=assumed)))
+    found = list(_fitting(past, apart, carry))
     _report_unnamed_metrics([part for part, _ in found], metrics)
     return together([each for _, each in found]) if found else None
 

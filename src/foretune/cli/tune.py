@@ -40,6 +40,10 @@ LONGEST_NAME = 200
               help="Past runs to start from: a Parquet file, or a store; repeatable.")  # fmt: skip
 @click.option("--assume", "assumed", multiple=True, metavar="NAME=VALUE",
               help="What past runs had of a hyperparameter that is new.")  # fmt: skip
+@click.option("--missing", type=click.Choice(["default", "marginalise", "drop"]),
+              default="default", show_default=True,
+              help="Past runs that lack a value get its default or a random one, or are left "
+                   "out.")  # fmt: skip
 @click.option("--rename", "renamed", multiple=True, metavar="OLD=NEW",
               help="What past runs called otherwise; NAME:OLD=NEW for a choice.")  # fmt: skip
 @click.option("--method", default="auto", show_default=True, help="`foretune methods` lists them.")
@@ -66,6 +70,7 @@ def tune_command(
     time_: float | None,
     experience: tuple[str, ...],
     assumed: tuple[str, ...],
+    missing: str,
     renamed: tuple[str, ...],
     method: str,
     metrics: tuple[str, ...],
@@ -97,8 +102,8 @@ def tune_command(
 
     An --experience is a Parquet file, or a store, of which all other studies count as past tasks.
     Their spaces may have changed since: runs with values outside of the new one are left out, and
-    what is not used is said. Of a hyperparameter that is new, past runs say nothing, unless
-    --assume tells which value they had, or --rename what they called it. Studies that do not name
+    what is not used is said. Past runs have no value of a new hyperparameter: --assume tells the
+    value, --rename the old name, and --missing what to do otherwise. Studies that do not name
     what they measured, like most of Optuna's, are taken to have measured what is tuned.
 
     The trials are an Optuna study: the same command goes on where it was stopped, other processes
@@ -148,7 +153,7 @@ def tune_command(
     past = _past(experience, assumed, renamed, store=store, study=name)
     searched = resolve_space(space, past.task_source)
     wanted = resolve_metrics(metrics, direction, past.task_source)
-    known = carry_over_past(past, searched, wanted, assumed)
+    known = carry_over_past(past, searched, wanted, assumed, missing)
     evaluated = _objective(function, command, searched, memory_)
     chosen, began = registered(method), time.monotonic()
     optimizer = _optimizer(searched, wanted, known, chosen, seed)

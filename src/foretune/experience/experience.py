@@ -191,19 +191,27 @@ class Experience(ExperienceData):
         configs = rename_configs(self.configs, names, choices)
         return replace(self, space=configs.space, configs=configs)
 
-    def in_space(self, space: Any, *, assumed: Mapping[str, Any] | None = None) -> Self:
+    def in_space(
+        self,
+        space: Any,
+        *,
+        assumed: Mapping[str, Any] | None = None,
+        missing: str = "default",
+    ) -> Self:
         """Return the evaluations as configurations of a space that has changed since.
 
-        Runs with values that the space does not have are left out. Past runs have no value for a
-        new hyperparameter, so it is filled unless `assumed` gives it; see `alignment/carry_over`.
+        Runs with values that the space does not have are left out; see `alignment/carry_over`.
 
         space: anything that `Space.of` reads.
         assumed: the values that the runs had for hyperparameters they did not record.
+        missing: what to do where a value is missing and none is assumed. "default" takes the
+            default of the space, "marginalise" draws a random value for each configuration, and
+            "drop" leaves the run out.
 
         Example:
-            >>> past.in_space(space, assumed={"dropout": 0.0})
+            >>> past.in_space(space, assumed={"dropout": 0.0}, missing="drop")
         """
-        return carry_over(self, Space.of(space), assumed=assumed).experience
+        return carry_over(self, Space.of(space), assumed=assumed, missing=missing).experience
 
     def append(self, evaluations: Iterable[Evaluation]) -> Self:
         """Return this experience with further evaluations, of known or of new tasks."""

@@ -17,6 +17,7 @@ from foretune.errors import (
     explain_missing_extras,
 )
 from foretune.experience import Experience, Status
+from foretune.experience.alignment.missing_policy import check_policy
 from foretune.integrations.ray_tune_space import TuneSpace, tune_space
 from foretune.methods.contracts import Prior, Target
 from foretune.search.arguments import carry_over_past, load_experience, load_prior
@@ -58,6 +59,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         experience: past tasks, as an `Experience` or its file. The space may have changed since: a
             warning says what of them is used. Of several metrics the one that Tune is told counts.
         prior: what the method has learnt already, as a `Prior` or its file.
+        missing: what to do with past trials that lack a value, as for `Experience.in_space`.
         seed: makes suggestions reproducible.
 
     The last report of a trial is its result, also where a scheduler has stopped it early.
@@ -72,6 +74,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         mode: str | None = None,
         experience: Experience | Path | str | None = None,
         prior: Prior | Path | str | None = None,
+        missing: str = "default",
         seed: int = 0,
     ) -> None:
         super().__init__(metric=metric, mode=mode)
@@ -83,6 +86,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
             )
         self._method = method_named(method)
         self._experience, self._prior, self._seed = experience, prior, seed
+        self._missing = check_policy(missing)
         self._given = None if space is None else TuneSpace(Space.of(space), {}, nested=False)
         self._space = self._given
         self._trials: dict[str, _Trial] = {}
@@ -229,7 +233,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
             known = known.with_metrics([self._metric_in(known)])
         if known is not None and self._space is not None:
             self._check_direction(known)
-            known = carry_over_past(known, self._space.space, stacklevel=5)
+            known = carry_over_past(known, self._space.space, missing=self._missing, stacklevel=5)
         return prior_of(self._method, known, seed=self._seed)
 
     def _metric_in(self, experience: Experience) -> str:

@@ -61,6 +61,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         prior: what a method has learnt from experience before, or the path of it.
         method: an entry of the registry (`foretune methods`); `auto` if not given.
         n_iter: how many candidates; fewer where the space has fewer.
+        missing: what to do with past runs that lack a value, as for `Experience.in_space`.
 
     All other arguments are those of `RandomizedSearchCV`. Of several metrics the one that `refit`
     names is optimised; all of them where it names none. Ctrl-C ends the search with what was found.
@@ -89,6 +90,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         random_state: Any = None,
         error_score: Any = np.nan,
         return_train_score: bool = False,
+        missing: str = "default",
     ) -> None:
         super().__init__(
             estimator,
@@ -107,6 +109,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.method = method
         self.n_iter = n_iter
         self.random_state = random_state
+        self.missing = missing
 
     def to_experience(
         self, task_name: str, *, meta_features: Mapping[str, float] | None = None
@@ -299,7 +302,9 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         past = _drop_ambiguous_counts(
             past.with_metrics(wanted), space, self.estimator, stacklevel=level + 1
         )
-        return carry_over_past(past, space.space, assumed=unset, stacklevel=level + 1)
+        return carry_over_past(
+            past, space.space, assumed=unset, missing=self.missing, stacklevel=level + 1
+        )
 
 
 def _drop_ambiguous_counts(

@@ -12,6 +12,7 @@ from foretune._base.arrays import Floats
 from foretune.errors import ForetuneWarning, MethodError, UsageError
 from foretune.experience import Experience, Status, status_of
 from foretune.experience.alignment.carry_over import carry_over
+from foretune.experience.alignment.missing_policy import USUAL_POLICY
 from foretune.methods.contracts import Prior, Target
 from foretune.search.acquisition import ACQUISITIONS
 from foretune.search.method import DESIGNS, Method
@@ -59,18 +60,25 @@ def resolve_space(space: Any, past: Experience | None) -> tuple[Space, Experienc
 
 
 def carry_over_past(
-    past: Experience, space: Space, *, assumed: Mapping[str, Any] | None = None, stacklevel: int = 2
+    past: Experience,
+    space: Space,
+    *,
+    assumed: Mapping[str, Any] | None = None,
+    missing: str = USUAL_POLICY,
+    stacklevel: int = 2,
 ) -> Experience:
-    """What past runs say about the space that is searched, with a warning if that is not all.
+    """Return past runs in the space that is searched, and warn of what was lost.
 
-    assumed: as `Experience.in_space` takes it. stacklevel: whose line the warning names.
+    assumed, missing: as `Experience.in_space` takes them. stacklevel: whose line the warning names.
     """
-    found = carry_over(past, space, assumed=assumed)
+    found = carry_over(past, space, assumed=assumed, missing=missing)
     if not found.is_whole:
         how = " (past.in_space(space, assumed={...}) says which values they had, "
         how += "past.renamed({old: new}) what they called it)"
         said = found.describe() + how * bool(found.unknown)
-        warnings.warn(said, ForetuneWarning, stacklevel=stacklevel)
+        warnings.warn(
+            ForetuneWarning(said, rule="past-runs-of-another-space"), stacklevel=stacklevel
+        )
     return found.experience
 
 

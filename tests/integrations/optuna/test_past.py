@@ -134,7 +134,7 @@ def test_projected_on_a_new_space(storage):
     experience = past.experience_in(space)
     assert experience.tasks == ("first", "second")
     configs = experience.task("first").configs.dicts()
-    # No trial of the first study knows the depth: they all get the median of the others.
+    # No trial of the first study knows the depth: they all get the default.
     assert [config["depth"] for config in configs] == [5] * 4
     assert [config["lr"] for config in configs] == pytest.approx([0.1, 0.01, 0.001, 1e-4])
     narrow = Space.of({"lr": FloatDistribution(0.005, 1.0, log=True), "kind": KIND})
@@ -191,25 +191,6 @@ def test_an_experience_is_kept_as_it_is_in_its_own_space():
     smaller = past.experience_in(Space.of({"x": (0.5, 1.0)}))
     kept = experience.configs.values[experience.config_index, SPACE.names.index("x")] >= 0.5
     np.testing.assert_array_equal(smaller.losses, experience.losses[kept])
-
-
-def test_what_a_study_lacks_follows_from_the_trial_and_not_from_its_place():
-    configs = SPACE.sample(20, seed=0)
-    order = np.concatenate([np.arange(20), np.arange(20)[::-1]])
-    experience = Experience.build(
-        SPACE,
-        [Metric("loss")],
-        ["one", "two"],
-        np.repeat([0, 1], 20),
-        configs,
-        order,
-        np.arange(40.0),
-    )
-    space = Space.of({**{p.name: (p.low, p.high) for p in SPACE.parameters}, "new": (0.0, 1.0)})
-    found = PastTrials.of_experience(experience).experience_in(space)
-    one, two = ([each["new"] for each in found.task(name).configs.dicts()] for name in found.tasks)
-    assert one == two[::-1]
-    assert len(set(one)) == 20
 
 
 def of_two_fidelities():

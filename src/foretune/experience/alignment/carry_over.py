@@ -1,20 +1,18 @@
 """Experience carried over to a space that has changed since.
 
 Spaces change from one search to the next: a range is moved, a hyperparameter or an algorithm comes
-or goes. `narrowing` keeps what is exactly the same in both spaces; here a run counts as long as
-nothing that is known about it contradicts the new space:
+or goes. `restriction` keeps only what is exactly the same in both spaces. Here a run counts unless
+it contradicts the new space:
 
-- A value that the new space does not have leaves the run out.
-- A hyperparameter that is not searched any more is forgotten. So are numbers of one that has a
-  single value now, and a single value that is another now: what was found with it still tells good
-  from bad.
-- What is not known of a run gets the value that is assumed for it, or else one that says as little
-  as possible (`translating.fill`).
+- A run with a value that the new space does not have is left out.
+- A hyperparameter that is not searched any more is ignored. If a number is a constant now, runs
+  with other values still count, because they tell good from bad in the other hyperparameters.
+- A missing value is the one that is assumed for it; otherwise the `MissingPolicy` decides.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Generic
 
@@ -23,11 +21,12 @@ import numpy as np
 from foretune._base.arrays import Bools
 from foretune._base.names import quote_names
 from foretune.errors import ExperienceError
+from foretune.experience.alignment.missing_policy import USUAL_POLICY, MissingPolicy, check_policy
 from foretune.experience.alignment.restriction import in_other_space
 from foretune.experience.alignment.translation import encode_assumptions, translate_legally
 from foretune.experience.combine import merge
 from foretune.experience.data import AnyExperience, ExperienceData
-from foretune.space import Space
+from foretune.space import Encoded, Space
 
 MOST_NAMED = 5
 """Messages name no more hyperparameters than this."""
@@ -35,83 +34,98 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class CarriedExperience(Generic[AnyExperience]):
-    """What an experience says about another space, and what was lost on the way."""
+    """Experience in another space, and what was lost on the way."""
 
     experience: AnyExperience
     runs: int
-    """How many there were before."""
+    """How many runs there were before."""
     tasks: int
-    """Of how many tasks."""
+    """How many tasks there were before."""
     outside: Mapping[str, int]
-    """How many runs have a value of a hyperparameter that the space does not have."""
+    """For each hyperparameter, how many runs have a value that the space does not have."""
     unknown: tuple[str, ...]
-    """What is searched now, and no run says anything of."""
+    """Hyperparameters that are searched now and that no run has recorded."""
     gone: tuple[str, ...]
-    """What past runs have chosen, and nobody searches any more."""
+    """Hyperparameters that past runs have searched and that are not searched any more."""
     forbidden: int = 0
-    """How many runs have values that the space does not have together."""
+    """How many runs have a combination of values that the space forbids."""
     other: tuple[str, ...] = ()
-    """What has a single value now, and runs that are used had another."""
+    """Hyperparameters that are constants now, and had other values in runs that are used."""
     in_vain: tuple[str, ...] = ()
-    """What was assumed although all runs have recorded it."""
+    """Hyperparameters with an assumed value, although all runs have recorded them."""
+    incomplete: Mapping[str, int] = field(default_factory=dict)
+    """For each hyperparameter, how many runs were left out because they lack its value."""
+    missing: MissingPolicy = USUAL_POLICY
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing was lost, left open or forgotten."""
+        """Whether all runs are used, and nothing is unknown or ignored."""
         changed = self.unknown or self.gone or self.other
         return len(self.experience) == self.runs and not changed
 
     def describe(self) -> str:
-        """What happened, in a sentence."""
+        """Say in one sentence what was lost."""
         kept, tasks = len(self.experience), len(self.experience.tasks)
         parts = [
             f"past runs are of another space: {kept:,} of {self.runs:,} (of {tasks:,} of "
             f"{self.tasks:,} tasks) are used"
         ]
-        parts += _describe_dropped(self.outside, self.forbidden)
+        parts += _describe_dropped(self.outside, self.incomplete, self.forbidden)
         if self.unknown:
-            parts.append(f"they say nothing of {quote_names(self.unknown)}")
+            stands = _STANDS[self.missing]
+            parts.append(f"they have no value of {quote_names(self.unknown)}{stands}")
         if self.other:
             parts.append(f"they had another value of {quote_names(self.other)}")
         if self.gone:
-            parts.append(f"what they chose for {quote_names(self.gone)} is not looked at")
+            parts.append(f"their values of {quote_names(self.gone)} are ignored")
         return "; ".join(parts)
 
 
-def carry_over(
-    experience: AnyExperience, space: Space, *, assumed: Mapping[str, Any] | None = None
-) -> CarriedExperience[AnyExperience]:
-    """What the runs of `experience` say about `space`.
+_STANDS = {
+    MissingPolicy.DEFAULT: " (the default is taken)",
+    MissingPolicy.MARGINALISE: " (random values are taken)",
+    MissingPolicy.DROP: "",
+}
 
-    assumed: the values that past runs had of hyperparameters they did not record.
+
+def carry_over(
+    experience: AnyExperience,
+    space: Space,
+    *,
+    assumed: Mapping[str, Any] | None = None,
+    missing: MissingPolicy | str = USUAL_POLICY,
+) -> CarriedExperience[AnyExperience]:
+    """Return the runs of `experience` in `space`, and what was lost.
+
+    This is the only way by which past runs of another space reach a search.
+
+    experience: its configurations may have gaps, which are NaN where the space says that a
+        hyperparameter is active. The result has none.
+    assumed: values that past runs had for hyperparameters they did not record.
+    missing: what to do with the other missing values, see `MissingPolicy`.
     """
+    policy = check_policy(missing)
     runs, tasks = len(experience), len(experience.tasks)
     given = encode_assumptions(space, assumed or {})
-    if experience.space == space:
+    if experience.space == space and not has_gaps(experience.configs):
         return CarriedExperience(experience, runs, tasks, {}, (), (), in_vain=tuple(given))
-    recorded = set(experience.space.names)
+    recorded = experience.space.names
     searched = [each.name for each in space.parameters if each.size > 1]
-    if not recorded.intersection(searched):
-        raise ExperienceError(
-            "an experience must share hyperparameters with the space that is searched, but past "
-            f"runs have {quote_names(experience.space.names)} and the space has "
-            f"{quote_names(searched)}: "
-            "name them alike, or leave the experience out"
-        )
-    found = translate_legally(experience.configs, space, given)
+    _check_shared(recorded, searched)
+    found = translate_legally(experience.configs, space, given, policy)
     inside = ~found.contradicted.any(axis=1)
-    legal = inside & ~space.rules.forbidden(found.values)
-    outside = _runs_outside(experience, space, found.contradicted)
-    forbidden = int((inside & ~legal)[experience.config_index].sum())
+    lacks = _lacking(space, found.unrecorded, given)
+    if policy is not MissingPolicy.DROP:
+        lacks = np.zeros_like(lacks)
+    complete = inside & ~lacks.any(axis=1)
+    legal: Bools = complete & ~space.rules.forbidden(found.values)
+    outside = _count_runs(experience, space, found.contradicted)
+    incomplete = _count_runs(experience, space, lacks & inside[:, None])
+    forbidden = int(np.asarray(complete & ~legal)[experience.config_index].sum())
     rows = np.flatnonzero(legal)
     known = in_other_space(experience, space.from_values(found.values[rows]), rows)
     if known is None:
-        raise ExperienceError(
-            f"an experience must hold runs that lie in the space that is searched, but none of "
-            f"{runs:,} does: {', '.join(_describe_dropped(outside, forbidden))}; widen it, rename "
-            "what is "
-            "called otherwise now, or leave the experience out"
-        )
+        raise _nothing_left(runs, outside, incomplete, forbidden)
     _check_success(known)
     chosen = (each.name for each in experience.space.parameters if each.size > 1)
     unrecorded = _anywhere(space, found.unrecorded)
@@ -125,47 +139,102 @@ def carry_over(
         forbidden=forbidden,
         other=_anywhere(space, found.differs[rows]),
         in_vain=tuple(name for name in given if name not in unrecorded),
+        incomplete=incomplete,
+        missing=policy,
     )
 
 
+def _check_shared(recorded: Sequence[str], searched: Sequence[str]) -> None:
+    if set(recorded).isdisjoint(searched):
+        raise ExperienceError(
+            "an experience must share hyperparameters with the space that is searched, but past "
+            f"runs have {quote_names(recorded)} and the space has {quote_names(searched)}: "
+            "name them alike, or leave the experience out",
+            rule="no-shared-hyperparameter",
+            value=tuple(recorded),
+        )
+
+
+def _nothing_left(
+    runs: int, outside: Mapping[str, int], incomplete: Mapping[str, int], forbidden: int
+) -> ExperienceError:
+    remedy = "widen it, rename what is called otherwise now, or leave the experience out"
+    if incomplete and not outside:
+        remedy = "say which value they had, or treat missing values in another way"
+    return ExperienceError(
+        "an experience must hold runs that lie in the space that is searched, but none of "
+        f"{runs:,} does: {', '.join(_describe_dropped(outside, incomplete, forbidden))}; {remedy}",
+        rule="no-run-inside",
+        field=next(iter([*_most(outside), *_most(incomplete)]), ""),
+        value=runs,
+    )
+
+
+def has_gaps(configs: Encoded) -> bool:
+    """Whether a configuration lacks the value of a hyperparameter that is active in it."""
+    return bool(
+        any(
+            (np.isnan(column) & (True if condition is None else condition(configs.values))).any()
+            for column, condition in zip(
+                configs.values.T, configs.space.rules.conditions, strict=True
+            )
+        )
+    )
+
+
+def _lacking(space: Space, unrecorded: Bools, assumed: Mapping[str, float]) -> Bools:
+    """(n, H), where a value is missing that is neither assumed nor the only one."""
+    needed = [each.size > 1 and each.name not in assumed for each in space.parameters]
+    lacking: Bools = unrecorded & np.array(needed, dtype=bool)
+    return lacking
+
+
 def _anywhere(space: Space, holds: Bools) -> tuple[str, ...]:
-    """The hyperparameters of which something holds in any row of (n, H)."""
+    """Return the hyperparameters for which something holds in any row of (n, H)."""
     return tuple(space.names[number] for number in np.flatnonzero(holds.any(axis=0)))
 
 
 def _check_success(experience: ExperienceData) -> None:
-    """Refuse runs that tell nothing of a metric: no method learns from failures alone."""
+    """Refuse runs without any success in a metric: no method learns from failures alone."""
     if not np.isfinite(experience.losses).any(axis=0).all():
         raise ExperienceError(
             "an experience must hold runs that have succeeded in the space that is searched, but "
             f"none of the {len(experience):,} that lie in it has: widen it, or leave the "
-            "experience out"
+            "experience out",
+            rule="no-success-inside",
+            value=len(experience),
         )
 
 
 def together(
     parts: Sequence[CarriedExperience[AnyExperience]],
 ) -> CarriedExperience[AnyExperience]:
-    """What several experiences say about the same space; tasks of the same name are the same."""
+    """Join several experiences of the same space; tasks of the same name are the same."""
     # A search has no use for splits, and those of several files may contradict each other.
     merged = [replace(part.experience, splits={}) for part in parts]
     while len(merged) > 1:  # in pairs, so that no table is copied once for every other
         pairs = zip(merged[::2], [*merged[1::2], None], strict=False)
         merged = [one if other is None else merge(one, other) for one, other in pairs]
-    outside = Counter[str]()
-    for part in parts:
-        outside.update(part.outside)
     return CarriedExperience(
         merged[0],
         sum(part.runs for part in parts),
         sum(part.tasks for part in parts),
-        dict(outside),
+        _sum_counts([part.outside for part in parts]),
         unknown=_in_all([part.unknown for part in parts]),
         gone=_in_any([part.gone for part in parts]),
         forbidden=sum(part.forbidden for part in parts),
         other=_in_any([part.other for part in parts]),
         in_vain=_in_all([part.in_vain for part in parts]),
+        incomplete=_sum_counts([part.incomplete for part in parts]),
+        missing=parts[-1].missing,
     )
+
+
+def _sum_counts(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    total = Counter[str]()
+    for each in counts:
+        total.update(each)
+    return dict(total)
 
 
 def _in_any(names: Sequence[Sequence[str]]) -> tuple[str, ...]:
@@ -176,13 +245,23 @@ def _in_all(names: Sequence[Sequence[str]]) -> tuple[str, ...]:
     return tuple(name for name in _in_any(names) if all(name in part for part in names))
 
 
-def _runs_outside(experience: ExperienceData, space: Space, contradicted: Bools) -> dict[str, int]:
-    runs = contradicted[experience.config_index].sum(axis=0)
+def _count_runs(experience: ExperienceData, space: Space, holds: Bools) -> dict[str, int]:
+    """For each hyperparameter, how many runs something of (configurations, H) holds for."""
+    runs = holds[experience.config_index].sum(axis=0)
     return {name: int(n) for name, n in zip(space.names, runs, strict=True) if n}
 
 
-def _describe_dropped(outside: Mapping[str, int], forbidden: int) -> list[str]:
-    """How many runs the values of which hyperparameters leave out, the most first."""
-    order = sorted(outside, key=lambda name: -outside[name])[:MOST_NAMED]
-    said = [", ".join(f"{outside[name]:,} lie outside of '{name}'" for name in order)]
-    return [*filter(None, said), *([f"{forbidden:,} are forbidden there"] if forbidden else [])]
+def _describe_dropped(
+    outside: Mapping[str, int], incomplete: Mapping[str, int], forbidden: int
+) -> list[str]:
+    """Say how many runs are left out and why; the most frequent reasons first."""
+    parts = [
+        ", ".join(f"{outside[name]:,} lie outside of '{name}'" for name in _most(outside)),
+        ", ".join(f"{incomplete[name]:,} have no value of '{name}'" for name in _most(incomplete)),
+        f"{forbidden:,} are forbidden there" if forbidden else "",
+    ]
+    return list(filter(None, parts))
+
+
+def _most(counts: Mapping[str, int]) -> list[str]:
+    return sorted(counts, key=lambda name: -counts[name])[:MOST_NAMED]

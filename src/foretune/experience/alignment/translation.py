@@ -1,7 +1,7 @@
-"""Configurations of one space as configurations of another, as far as they can be.
+"""Configurations of one space as configurations of another.
 
-Values are taken over as they are, or rounded to what the other space has. What is not known gets
-the value that is assumed for it, or else one that says as little as possible (`fill`).
+Values are taken over as they are, or rounded to the values of the other space. A `MissingPolicy`
+says what stands where a value is missing.
 """
 
 from collections.abc import Mapping
@@ -15,32 +15,34 @@ from numpy.typing import NDArray
 from foretune._base.arrays import Bools, Floats, Ints
 from foretune._base.names import suggestion
 from foretune.errors import ExperienceError, SpaceError
+from foretune.experience.alignment.missing_policy import MissingPolicy
 from foretune.experience.alignment.restriction import convert_column
 from foretune.space import Encoded, Space
 from foretune.space.parameters import Kind, Parameter
 from foretune.space.renaming import Choices, Names
 
 ROUNDING = 1e-9
-"""How far beyond a bound, relative to the range on its scale, a value may lie and count as it.
-
-From a choice that is a number, how far relative to that.
+"""A number beyond a bound counts as the bound if it is no further away than this share of the
+range, measured on the scale of the hyperparameter. A number counts as a choice if it is no further
+away than this share of the choice.
 """
 
 MOST_REDRAWS = 10
-"""So often what is drawn is drawn anew where the combination is forbidden."""
+"""How often random values are drawn again if the combination is forbidden."""
 
 
 @dataclass(frozen=True, slots=True)
 class TranslatedConfigs:
-    """Configurations in another space, and what is to be said of each value: all (n, H)."""
+    """Configurations in another space, and what is known about each value: all arrays (n, H)."""
 
     values: Floats
+    """NaN where inactive, and where a value is missing under the policy `drop`."""
     contradicted: Bools
-    """Where they have a value that the space does not have."""
+    """True where a configuration has a value that the space does not have."""
     differs: Bools
-    """Where they had another value of what is a setting now."""
+    """True where a configuration had another value of a hyperparameter that is a constant now."""
     unrecorded: Bools
-    """Where nothing is known of what is active now."""
+    """True where nothing is known about a hyperparameter that is active now."""
 
     @classmethod
     def nothing(cls, shape: tuple[int, int]) -> "TranslatedConfigs":
@@ -49,7 +51,7 @@ class TranslatedConfigs:
         return cls(np.full(shape, np.nan), *nowhere)
 
     def replace(self, rows: Ints, other: "TranslatedConfigs") -> None:
-        """Put rows of another translation in the place of these."""
+        """Copy these rows from another translation."""
         for own, theirs in zip(self._arrays, other._arrays, strict=True):
             own[rows] = theirs[rows]
 
@@ -59,7 +61,7 @@ class TranslatedConfigs:
 
 
 def rename_configs(configs: Encoded, names: Names, choices: Choices | None = None) -> Encoded:
-    """The same configurations, in whose space hyperparameters and choices have other names.
+    """Return the same configurations with other names of hyperparameters and choices.
 
     names: {old: new}. choices: {hyperparameter: {old: new}}.
     """
@@ -67,31 +69,41 @@ def rename_configs(configs: Encoded, names: Names, choices: Choices | None = Non
         renaming = configs.space.renaming(names, choices)
         space = Space.from_json(renaming.of_json(configs.space.to_json()))
     except SpaceError as error:
-        raise ExperienceError(f"names of past runs cannot be changed so: {error}") from error
+        raise ExperienceError(
+            f"names of past runs cannot be changed so: {error}", rule="bad-renaming"
+        ) from error
     # The order of a space follows from its names.
     new = {renaming.names[name]: number for number, name in enumerate(configs.space.names)}
-    return space.from_values(configs.values[:, [new[name] for name in space.names]])
+    return Encoded(space, configs.values[:, [new[name] for name in space.names]])
 
 
 def translate_legally(
-    configs: Encoded, space: Space, assumed: Mapping[str, float]
+    configs: Encoded, space: Space, assumed: Mapping[str, float], missing: MissingPolicy
 ) -> TranslatedConfigs:
-    """Configurations in `space`; what is drawn for them makes none forbidden if that can be."""
-    found = _translate(configs, space, assumed)
+    """Translate configurations, and draw again where random values are forbidden together."""
+    found = _translate(configs, space, assumed, missing)
+    if missing is not MissingPolicy.MARGINALISE:
+        return found
     for again in range(1, MOST_REDRAWS + 1):
         forbidden = space.rules.forbidden(found.values) & found.unrecorded.any(axis=1)
         if not forbidden.any():
             break
-        found.replace(np.flatnonzero(forbidden), _translate(configs, space, assumed, again=again))
+        redrawn = _translate(configs, space, assumed, missing, again=again)
+        found.replace(np.flatnonzero(forbidden), redrawn)
     return found
 
 
 def _translate(
-    configs: Encoded, space: Space, assumed: Mapping[str, float], *, again: int = 0
+    configs: Encoded,
+    space: Space,
+    assumed: Mapping[str, float],
+    missing: MissingPolicy,
+    *,
+    again: int = 0,
 ) -> TranslatedConfigs:
-    """Configurations in `space`. What was inactive is not known.
+    """Translate configurations. A hyperparameter that was inactive has no known value.
 
-    again: as `fill` takes it.
+    again: how often random values were drawn before.
     """
     columns = {each.name: number for number, each in enumerate(configs.space.parameters)}
     found = TranslatedConfigs.nothing((len(configs), len(space)))
@@ -104,7 +116,7 @@ def _translate(
             source, given = configs.space.parameters[place], configs.values[:, place]
             known = active & ~np.isnan(given)
             own = _convert_values(source, parameter, given)
-            if _is_setting_now(source, parameter):
+            if _is_constant_now(source, parameter):
                 found.differs[:, number] = known & np.isnan(own)
                 own[:] = parameter.low
             column[known] = own[known]
@@ -113,32 +125,32 @@ def _translate(
         found.unrecorded[:, number] = gaps & ~found.contradicted[:, number]
         if parameter.name in assumed:
             column[gaps] = assumed[parameter.name]
-        else:
-            fill(parameter, column, gaps, configs.values, again=again)
+        elif missing is MissingPolicy.MARGINALISE:
+            column[gaps] = draw_values(parameter, column, configs.values[gaps], again=again)
+        elif missing is MissingPolicy.DEFAULT or parameter.size == 1:
+            column[gaps] = parameter.number_of(parameter.default)
     return found
 
 
-def fill(
-    parameter: Parameter, column: Floats, gaps: Bools, rows: Floats, *, again: int = 0
-) -> None:
-    """Put values that say little where nothing is known.
+def draw_values(parameter: Parameter, recorded: Floats, rows: Floats, *, again: int = 0) -> Floats:
+    """Return (n,) random values: of those that are recorded, or of the range if none is.
 
-    They are drawn at random where no run knows any, and for choices; else they are the median.
-
-    rows: what is known of each configuration. A draw follows from that alone: the same
-    configuration gets the same value wherever it occurs, and its place says nothing.
-    again: how often it was drawn before.
+    recorded: what other configurations have, with NaN where nothing is known.
+    rows: (n, columns), all that is known about each configuration. It is the seed of the draw: the
+        same configuration gets the same value wherever it occurs.
+    again: how often values were drawn before.
     """
-    known = column[~np.isnan(column)]
-    if parameter.kind is Kind.CATEGORICAL or len(known) == 0:
-        column[gaps] = parameter.quantile(_draw_numbers(parameter.name, rows[gaps], again))
-    else:
-        middle = np.median(known)
-        column[gaps] = middle if parameter.kind is Kind.FLOAT else np.rint(middle)
+    numbers = _draw_numbers(parameter.name, rows, again)
+    known = recorded[~np.isnan(recorded)]
+    if len(known) == 0:
+        return parameter.quantile(numbers)
+    places = np.minimum((numbers * len(known)).astype(np.int64), len(known) - 1)
+    drawn: Floats = np.sort(known)[places]
+    return drawn
 
 
 def _draw_numbers(name: str, rows: Floats, again: int) -> Floats:
-    """(n,) numbers of [0, 1] that are as good as random, each by the name and its row."""
+    """Return (n,) numbers from 0 to 1 that follow from the name and from each row."""
     begun = blake2b(name.encode(), digest_size=8, salt=bytes([again]))
     digests = []
     for row in rows:
@@ -149,16 +161,16 @@ def _draw_numbers(name: str, rows: Floats, again: int) -> Floats:
     return numbers
 
 
-def _is_setting_now(source: Parameter, to: Parameter) -> bool:
-    """Whether it has a single value now, and whatever it was still tells good from bad."""
+def _is_constant_now(source: Parameter, to: Parameter) -> bool:
+    """Whether it has one value now, and runs with another value still tell good from bad."""
     return to.size == 1 and (source.size == 1 or _numbers_of(source) is not None)
 
 
 def _convert_values(source: Parameter, to: Parameter, column: Floats) -> Floats:
-    """A column of the one hyperparameter as numbers of the other, NaN where it has none.
+    """Return a column of one hyperparameter as numbers of another; NaN if it has no such value.
 
-    Numbers are rounded to what the other has, as long as they lie within its range; choices that
-    have no order are the same up to rounding only.
+    Numbers within the range are rounded to the values that the other one has. Choices without an
+    order must be equal, except for rounding.
     """
     numbers = _numbers_of(source)
     if numbers is None:
@@ -170,13 +182,13 @@ def _convert_values(source: Parameter, to: Parameter, column: Floats) -> Floats:
         values[known] = numbers[column[known].astype(np.int64)]
     if to.is_number or to.kind is Kind.ORDINAL:
         return _nearest(to, values, log=source.log or to.log)
-    return _alike(to, values, convert_column(source, to, column))
+    return _equal_choices(to, values, convert_column(source, to, column))
 
 
 def _nearest(to: Parameter, numbers: Floats, *, log: bool) -> Floats:
-    """The nearest values of a hyperparameter; NaN beyond its range, or where it has no numbers.
+    """Return the nearest values of a hyperparameter; NaN outside its range or if it has no numbers.
 
-    log: whether to measure on a log scale, if it has one.
+    log: measure distances on a log scale if all its values are positive.
     """
     own = _numbers_of(to)
     if own is None:
@@ -195,10 +207,10 @@ def _nearest(to: Parameter, numbers: Floats, *, log: bool) -> Floats:
     return np.where(within, near, np.nan)
 
 
-def _alike(to: Parameter, numbers: Floats, exact: Floats) -> Floats:
-    """The choices that numbers are but for rounding, such as 0.1 + 0.2 and 0.3.
+def _equal_choices(to: Parameter, numbers: Floats, exact: Floats) -> Floats:
+    """Return the choices that equal the numbers except for rounding, as 0.1 + 0.2 equals 0.3.
 
-    exact: those that they are exactly, NaN where none is.
+    exact: the choices that equal them exactly; NaN where there is none.
     """
     own = np.array([_float_of(choice) for choice in to.choices])
     places = np.flatnonzero(np.isfinite(own))
@@ -210,7 +222,7 @@ def _alike(to: Parameter, numbers: Floats, exact: Floats) -> Floats:
 
 
 def _numbers_of(parameter: Parameter) -> Floats | None:
-    """The bounds, or the choices where all are numbers; else None."""
+    """Return the bounds, or the choices if all of them are numbers; otherwise None."""
     if parameter.is_number:
         return np.array([parameter.low, parameter.high])
     numbers = np.array([_float_of(choice) for choice in parameter.choices])
@@ -218,7 +230,7 @@ def _numbers_of(parameter: Parameter) -> Floats | None:
 
 
 def _float_of(choice: Any) -> float:
-    """A number; NaN for what is none, and for whole numbers beyond any float."""
+    """Return a number; NaN for anything else, and for a whole number that no float can hold."""
     if type(choice) not in (int, float):
         return np.nan
     try:
@@ -228,29 +240,34 @@ def _float_of(choice: Any) -> float:
 
 
 def encode_assumptions(space: Space, assumed: Mapping[str, Any]) -> dict[str, float]:
-    """What is assumed, as the numbers that stand for it in the space."""
+    """Return the assumed values as numbers of the space."""
     parameters = {each.name: each for each in space.parameters}
     found = {}
     for name, value in assumed.items():
         if name not in parameters:
             raise ExperienceError(
-                "what is assumed of past runs must be a hyperparameter of the space that is "
-                f"searched, but got '{name}': {suggestion(name, space.names)}"
+                "an assumed value must belong to a hyperparameter of the space that is searched, "
+                f"but got '{name}': {suggestion(name, space.names)}",
+                rule="unknown-hyperparameter",
+                field=name,
+                value=value,
             )
         number = number_in(parameters[name], value)
         if np.isnan(number):
             raise ExperienceError(
-                f"the value that past runs are assumed to have had of '{name}' must be one of the "
-                f"space, {parameters[name].allowed_text}, but got {value!r}: widen the space, or "
-                "assume "
-                "another"
+                f"the value that is assumed for '{name}' must be one of the space, "
+                f"{parameters[name].allowed_text}, but got {value!r}: widen the space, or assume "
+                "another value",
+                rule="assumed-value-outside",
+                field=name,
+                value=value,
             )
         found[name] = number
     return found
 
 
 def number_in(parameter: Parameter, value: Any) -> float:
-    """The number that stands for a value; NaN where the hyperparameter has no such value."""
+    """Return the number of a value; NaN if the hyperparameter has no such value."""
     if isinstance(value, np.generic):
         value = value.item()
     if not parameter.is_number:

@@ -1,8 +1,8 @@
 """Past studies of differing spaces as one table, and what it says about the space of a new one.
 
 A cell that is empty is not known: the study did not have the hyperparameter, or it was inactive.
-In the space of a new study such a cell gets a value that says as little as possible: the median of
-the numbers that are known, a choice at random. A trial outside the new space is left out.
+In the space of a new study such a cell gets the default value. A trial outside the new space is
+left out.
 """
 
 import hashlib
@@ -26,7 +26,6 @@ from optuna.distributions import (
 
 from foretune._base.arrays import Bools, Floats, Ints
 from foretune.experience import Experience, Metric
-from foretune.experience.alignment.translation import fill
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.space import Kind, Parameter, Space
 from foretune.stores.optuna.distribution_union import SeenDistribution, unite_distributions
@@ -228,7 +227,7 @@ class PastTrials:
         """Unknown cells get a value that says little, and what is then inactive gets none."""
         filled = values.copy()
         for parameter, column in zip(space.parameters, filled.T, strict=True):
-            fill(parameter, column, np.isnan(column), self.values)
+            column[np.isnan(column)] = parameter.number_of(parameter.default)
         return space.rules.settle(filled)
 
     def _example(self, row: int, chosen: Mapping[str, int]) -> dict[str, Any]:
