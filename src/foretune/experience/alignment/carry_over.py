@@ -118,11 +118,11 @@ def carry_over(
     if policy is not MissingPolicy.DROP:
         lacks = np.zeros_like(lacks)
     complete = inside & ~lacks.any(axis=1)
-    legal: Bools = complete & ~space.rules.forbidden(found.values)
+    is_forbidden = complete & space.rules.forbidden(found.values)
     outside = _count_runs(experience, space, found.contradicted)
     incomplete = _count_runs(experience, space, lacks & inside[:, None])
-    forbidden = int(np.asarray(complete & ~legal)[experience.config_index].sum())
-    rows = np.flatnonzero(legal)
+    forbidden = int(np.take(is_forbidden, experience.config_index).sum())
+    rows = np.flatnonzero(complete & ~is_forbidden)
     known = in_other_space(experience, space.from_values(found.values[rows]), rows)
     if known is None:
         raise _nothing_left(runs, outside, incomplete, forbidden)
