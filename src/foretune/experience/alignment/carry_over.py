@@ -113,15 +113,15 @@ def carry_over(
     searched = [each.name for each in space.parameters if each.size > 1]
     _check_shared(recorded, searched)
     found = translate_legally(experience.configs, space, given, policy)
-    inside = ~found.contradicted.any(axis=1)
-    lacks = _lacking(space, found.unrecorded, given)
+    inside = np.asarray(~found.contradicted.any(axis=1))
+    lacks = _lacking(space, found.unrecorded & inside[:, None], given)
     if policy is not MissingPolicy.DROP:
         lacks = np.zeros_like(lacks)
-    complete = inside & ~lacks.any(axis=1)
+    complete = np.asarray(inside & ~lacks.any(axis=1))
     is_forbidden = complete & space.rules.forbidden(found.values)
     outside = _count_runs(experience, space, found.contradicted)
-    incomplete = _count_runs(experience, space, lacks & inside[:, None])
-    forbidden = int(np.take(is_forbidden, experience.config_index).sum())
+    incomplete = _count_runs(experience, space, lacks)
+    forbidden = int(is_forbidden[experience.config_index].sum())
     rows = np.flatnonzero(complete & ~is_forbidden)
     known = in_other_space(experience, space.from_values(found.values[rows]), rows)
     if known is None:
