@@ -100,7 +100,7 @@ def test_a_constant_metric_and_a_single_row_are_legal() -> None:
         ({"values": [NAN, NAN]}, "'error' has none in 2 rows"),
         ({"values": [[1, NAN], [2, NAN]], "metrics": [ERROR, Metric("b")]}, "'b' has none"),
         ({"values": [1.0, 2.0], "status": [1, 2]}, "'error' has none"),
-        ({"status": [0, 3]}, "status must be 0"),
+        ({"status": [0, 4]}, "status must be 0"),
         ({"status": [0]}, "status must have one entry"),
         ({"seconds": [1.0]}, "seconds must have one entry"),
         ({"fidelity": [1.0]}, "fidelity must have one entry"),

@@ -75,7 +75,7 @@ def test_hyperparameters_as_json() -> None:
         ({"metrics": {"acu": Direction.MAX}}, "'acu' is not: did you mean 'auc'"),
         ({"metrics": {"note": Direction.MAX}}, "'note' must hold numbers, but got 'x'"),
         ({"metrics": {}}, "at least one metric"),
-        ({"status": "note"}, "'note' must hold one of DONE, FAILED, TIMEOUT, but got 'x'"),
+        ({"status": "note"}, "'note' must hold one of DONE, FAILED, TIMEOUT, STOPPED, but got 'x'"),
         ({"seconds": "time"}, "'time' is not"),
         ({"config_column": "note"}, "'note' must hold one JSON object a row, but got 'x'"),
     ],

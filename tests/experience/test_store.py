@@ -286,7 +286,7 @@ def test_rows_go_by_the_name_of_their_task(saved: bytes, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("changes", "rule", "field"),
     [
-        ({"header": {"version": 3}}, "newer-version", "version"),
+        ({"header": {"version": 4}}, "newer-version", "version"),
         ({"header": {"format": "cookbook"}}, "unknown-format", "format"),
         ({"header": {"tasks": ["a", "b"]}, "seal": False}, "wrong-checksum", ""),
         ({"header": {"tasks": ["iris"]}}, "damaged-file", ""),

@@ -23,7 +23,7 @@ RUNNING = Trial(2, {"x": 0.75}, chosen_by="expected improvement")
 
 def test_a_trial_runs_until_it_ends_with_a_final_status() -> None:
     assert [trial.is_over for trial in (DONE, FAILED, RUNNING)] == [True, True, False]
-    assert FINAL_STATUSES == (Status.DONE, Status.FAILED, Status.TIMEOUT)
+    assert FINAL_STATUSES == (Status.DONE, Status.FAILED, Status.TIMEOUT, Status.STOPPED)
     assert math.isnan(RUNNING.seconds)
 
 

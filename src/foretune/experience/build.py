@@ -12,6 +12,7 @@ from foretune._base.names import quote_names
 from foretune.errors import ExperienceError
 from foretune.experience.annotations import Notes, annotate, check_starts, reindex_starts
 from foretune.experience.checks import (
+    check_curves,
     check_metrics_have_values,
     check_names,
     read_index,
@@ -19,6 +20,7 @@ from foretune.experience.checks import (
     read_status,
     read_values,
 )
+from foretune.experience.curves import CurveColumns
 from foretune.experience.data import AnyExperience
 from foretune.experience.evaluation import Metric, Status
 from foretune.experience.selection import map_columns, take_rows
@@ -36,6 +38,7 @@ class EvaluationColumns:
     status: ArrayLike | None = None
     seconds: ArrayLike | None = None
     fidelity: ArrayLike | None = None
+    curves: CurveColumns | None = None
 
 
 def from_columns(
@@ -81,6 +84,7 @@ def from_columns(
         fidelity=None
         if columns.fidelity is None
         else read_numbers(columns.fidelity, n, "fidelity"),
+        curves=None if columns.curves is None else check_curves(columns.curves, n, len(metrics)),
     )
     starts = check_starts(notes.starts, tasks, len(configs))
     return annotate(_sort_rows(built), replace(notes, starts=reindex_starts(starts, moved)))

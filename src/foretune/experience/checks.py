@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from foretune._base.arrays import Floats
 from foretune._base.names import check_writable
 from foretune.errors import ExperienceError
+from foretune.experience.curves import CurveColumns
 from foretune.experience.evaluation import FINAL_STATUSES, Metric, Status
 
 
@@ -111,7 +112,7 @@ def read_status(status: ArrayLike | None, values: Floats) -> NDArray[np.int8]:
         known = np.isin(array, [int(each) for each in FINAL_STATUSES])
         if not known.all():
             raise ExperienceError(
-                "a status must be 0 (done), 1 (failed) or 2 (timeout), "
+                "a status must be 0 (done), 1 (failed), 2 (timeout) or 3 (stopped), "
                 f"but got {array[~known][0]!r}: use foretune.experience.Status",
                 rule="unknown-status",
                 field="status",
@@ -129,6 +130,19 @@ def read_numbers(numbers: ArrayLike | None, n: int, name: str) -> NDArray[np.flo
     array = np.asarray(numbers, dtype=np.float32)
     _check_length(name, array, n)
     return array
+
+
+def check_curves(curves: CurveColumns, n: int, width: int) -> CurveColumns | None:
+    """Return the curves of n evaluations of `width` metrics; None if there is no point."""
+    if len(curves) != n or curves.values.shape[1] != width:
+        raise ExperienceError(
+            f"curves must be given for each of the {n} evaluations and each of the {width} "
+            f"metrics, but got {len(curves)} and {curves.values.shape[1]}: pass one a row",
+            rule="wrong-shape",
+            field="curves",
+            value=(len(curves), curves.values.shape[1]),
+        )
+    return curves if len(curves.steps) else None
 
 
 def _check_length(name: str, array: NDArray[Any], n: int) -> None:

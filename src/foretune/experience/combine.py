@@ -11,6 +11,7 @@ from foretune._base.names import quote_names, suggestion
 from foretune.errors import ExperienceError
 from foretune.experience.annotations import Notes, reindex_starts
 from foretune.experience.build import EvaluationColumns, from_columns, unique_configs
+from foretune.experience.curves import CurveColumns, curves_from_list
 from foretune.experience.data import AnyExperience, ExperienceData, Splits
 from foretune.experience.evaluation import Evaluation, Metric, status_of
 from foretune.experience.selection import take_rows
@@ -26,6 +27,7 @@ def append(experience: AnyExperience, evaluations: Iterable[Evaluation]) -> AnyE
         return experience
     tasks = _union(experience.tasks, [each.task for each in added])
     positions = {name: position for position, name in enumerate(tasks)}
+    names = [metric.name for metric in experience.metrics]
     encoded = experience.space.encode([each.config for each in added])
     before = replace(experience, tasks=tasks, configs=Encoded.concat([experience.configs, encoded]))
     after = replace(
@@ -36,6 +38,7 @@ def append(experience: AnyExperience, evaluations: Iterable[Evaluation]) -> AnyE
         status=np.array([status_of(each.status) for each in added], dtype=np.int8),
         seconds=_numbers("seconds", [each.seconds for each in added]),
         fidelity=_fidelity_of(added),
+        curves=curves_from_list([each.curve for each in added], names),
     )
     return _concatenate(before, after, _notes_of(experience))
 
@@ -54,7 +57,12 @@ def merge(first: AnyExperience, second: ExperienceData) -> AnyExperience:
     tasks = _union(first.tasks, second.tasks)
     ours = _reindex(first, tasks, table, moved_first)
     theirs = _reindex(
-        replace(second, metrics=first.metrics, values=second.values[:, order]),
+        replace(
+            second,
+            metrics=first.metrics,
+            values=second.values[:, order],
+            curves=None if second.curves is None else second.curves.with_metrics(order),
+        ),
         tasks,
         table,
         moved_second,
@@ -100,10 +108,19 @@ def _concatenate(first: AnyExperience, second: ExperienceData, notes: Notes) -> 
         status=np.concatenate([first.status, second.status]),
         seconds=np.concatenate([first.seconds, second.seconds]),
         fidelity=fidelity,
+        curves=_concatenate_curves(first, second),
     )
     return from_columns(
         type(first), first.space, first.metrics, first.tasks, first.configs, columns, notes
     )
+
+
+def _concatenate_curves(first: ExperienceData, second: ExperienceData) -> CurveColumns | None:
+    if first.curves is None and second.curves is None:
+        return None
+    width = len(first.metrics)
+    parts = [each.curves or CurveColumns.empty(len(each), width) for each in (first, second)]
+    return CurveColumns.concat(parts)
 
 
 def _row_keys(experience: ExperienceData, rows: slice) -> NDArray[Any]:

@@ -13,9 +13,10 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from foretune._base.arrays import Floats, Ints
+from foretune._base.arrays import Bools, Floats, Ints
 from foretune._base.names import suggestion
 from foretune.errors import ExperienceError
+from foretune.experience.curves import CurveColumns
 from foretune.experience.evaluation import Metric, Status, TaskRecords
 from foretune.space import Encoded, Space
 
@@ -51,6 +52,8 @@ class ExperienceData:
     meta_features: MetaFeatures = field(default_factory=dict)
     splits: Splits = field(default_factory=dict)
     starts: Starts = field(default_factory=dict)
+    curves: CurveColumns | None = None
+    """What the N evaluations reported while they ran; None if none did."""
 
     def __post_init__(self) -> None:
         for name in ("task_index", "config_index", "values", "status", "seconds", "fidelity"):
@@ -80,7 +83,21 @@ class ExperienceData:
             status=self.status[rows],
             seconds=self.seconds[rows],
             fidelity=None if self.fidelity is None else self.fidelity[rows],
+            curves=None if self.curves is None else self.curves.take(rows),
         )
+
+    @property
+    def is_complete(self) -> Bools:
+        """(N,), True for trials that ended by themselves and well, however many steps they took."""
+        complete: Bools = self.status == Status.DONE
+        return complete
+
+    def largest_step(self, task: str) -> float | None:
+        """Return the largest step that a trial of a task has reported; None without curves."""
+        if self.curves is None:
+            return None
+        last = self.curves.last_steps[self.rows(task)]
+        return None if np.isnan(last).all() else float(np.nanmax(last))
 
     def rows(self, name: str) -> slice:
         """Return the rows of one task, the same in every column."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from foretune._base.arrays import Bools, Floats
 from foretune.errors import ExperienceError, UsageError
+from foretune.experience.curves import Curve, CurveColumns
 from foretune.space import Encoded
 
 
@@ -28,6 +29,9 @@ class Status(IntEnum):
     DONE = 0
     FAILED = 1
     TIMEOUT = 2
+    STOPPED = 3
+    """Ended early on request. Its values are those of its last step, so they do not compare with
+    those of a complete trial: it has no loss, but it has a curve."""
 
     @property
     def is_final(self) -> bool:
@@ -98,6 +102,8 @@ class Evaluation:
     fidelity: float | None = None
     reason: str = ""
     """Why it is not DONE."""
+    curve: Curve | None = None
+    """What the trial reported while it ran."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,8 @@ class TaskRecords:
     status: NDArray[np.int8]
     seconds: NDArray[np.float32]
     fidelity: NDArray[np.float32] | None = None
+    curves: CurveColumns | None = None
+    """What the n evaluations reported while they ran; None if no evaluation of any task did."""
 
     def __len__(self) -> int:
         return len(self.config_index)

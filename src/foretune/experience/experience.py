@@ -26,6 +26,7 @@ from foretune.experience.build import (
     copy_columns,
     from_columns,
 )
+from foretune.experience.curves import CurveColumns
 from foretune.experience.data import ExperienceData, MetaFeatures, Splits, Starts
 from foretune.experience.evaluation import Direction, Evaluation, Metric
 from foretune.space import Encoded, Space
@@ -66,13 +67,16 @@ class Experience(ExperienceData):
         meta_features: MetaFeatures | None = None,
         splits: Splits | None = None,
         starts: Starts | None = None,
+        curves: CurveColumns | None = None,
     ) -> Self:
         """Build a checked table from columns of N rows in any order, which are copied.
 
         Equal configurations are merged. An evaluation without a finite value counts as failed,
         whatever `status` says.
         """
-        columns = EvaluationColumns(task_index, config_index, values, status, seconds, fidelity)
+        columns = EvaluationColumns(
+            task_index, config_index, values, status, seconds, fidelity, curves
+        )
         notes = Notes(meta_features or {}, splits or {}, starts or {})
         return copy_columns(from_columns(cls, space, metrics, tasks, configs, columns, notes))
 

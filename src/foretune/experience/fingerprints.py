@@ -28,7 +28,9 @@ def fingerprint_of_evaluations(experience: ExperienceData) -> str:
     plain = not any("\n" in name for name in names)
     digest.update(("\n".join(names) if plain else json.dumps(names)).encode())
     columns = [experience.task_index, experience.config_index, experience.values, experience.status]
-    for column in [*columns, experience.configs.values, experience.fidelity]:
+    curves = experience.curves
+    points = [] if curves is None else [curves.offsets, curves.steps, curves.values]
+    for column in [*columns, experience.configs.values, experience.fidelity, *points]:
         if column is not None:
             digest.update(np.ascontiguousarray(column).data)
     return digest.hexdigest()

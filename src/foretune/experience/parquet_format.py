@@ -13,8 +13,12 @@ import pyarrow.parquet as pq
 from foretune.errors import DamagedError
 
 FORMAT = "foretune-experience"
-VERSION, VERSION_IN_ROWS = 1, 2
-"""Version 2 has the configurations in the rows. Older readers know version 1 alone."""
+VERSION, VERSION_IN_ROWS, VERSION_WITH_CURVES = 1, 2, 3
+"""Version 2 has the configurations in the rows, version 3 has curves and the configurations in
+either place. Readers of older releases know the versions of their time only."""
+CURVE_STEPS, CURVE_SECONDS = "curve:step", "curve:seconds"
+CURVE_PREFIX = "curve:metric:"
+"""The prefix of the column that holds the values of a metric at the steps."""
 HEADER_KEY, CONFIGS_KEY, CHECKSUM_KEY = b"foretune", b"foretune.configs", b"foretune.sha256"
 LARGEST_TEXT = 2**31 - 1
 """Bytes of one text in the footer of a Parquet file."""

@@ -4,7 +4,7 @@ import base64
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +19,22 @@ from foretune.errors import DamagedError, ExperienceError, ForetuneError
 from foretune.experience.annotations import Notes
 from foretune.experience.build import EvaluationColumns, from_columns
 from foretune.experience.config_rows import ConfigTable
+from foretune.experience.curves import CurveColumns, curves_from_arrays
 from foretune.experience.data import METRIC_PREFIX, AnyExperience, MetaFeatures
 from foretune.experience.evaluation import Direction, Metric
 from foretune.experience.parquet_format import (
     CHECKSUM_KEY,
     CONFIGS_KEY,
+    CURVE_PREFIX,
+    CURVE_SECONDS,
+    CURVE_STEPS,
     FORMAT,
     HEADER_KEY,
     LARGEST_TEXT,
     LIMITS,
     VERSION,
     VERSION_IN_ROWS,
+    VERSION_WITH_CURVES,
     FileLimits,
     check_inflation,
     check_rows,
@@ -160,9 +165,9 @@ def _read_header(
             field="format",
             value=header["format"],
         )
-    if header["version"] not in (VERSION, VERSION_IN_ROWS):
+    if header["version"] not in (VERSION, VERSION_IN_ROWS, VERSION_WITH_CURVES):
         raise _NotReadableError(
-            f"this foretune reads experience files of versions {VERSION} and {VERSION_IN_ROWS}, "
+            f"this foretune reads experience files of versions 1 to {VERSION_WITH_CURVES}, "
             f"but '{path}' has version {header['version']}: update foretune",
             rule="newer-version",
             field="version",
@@ -187,7 +192,13 @@ def _read_header(
 def _shape_in_footer(header: Mapping[str, Any]) -> tuple[int, int]:
     """Return the shape of the table of configurations in the footer."""
     n, width = header["configs"]
-    return (n if header["version"] == VERSION else len(header["configs_apart"])), width
+    return (len(header["configs_apart"]) if _has_configs_in_rows(header) else n), width
+
+
+def _has_configs_in_rows(header: Mapping[str, Any]) -> bool:
+    return header["version"] == VERSION_IN_ROWS or (
+        header["version"] == VERSION_WITH_CURVES and "configs_apart" in header
+    )
 
 
 class _Reader:
@@ -213,7 +224,7 @@ class _Reader:
         in_footer = np.frombuffer(raw_configs, dtype="<f8")
         in_footer = in_footer.reshape(_shape_in_footer(header), order="F")
         notes = Notes(_with_nan(header["meta_features"]), header["splits"], header["starts"])
-        table = self._empty_table(in_footer) if header["version"] == VERSION_IN_ROWS else None
+        table = self._empty_table(in_footer) if _has_configs_in_rows(header) else None
         columns = self._columns(table, progress)
         if table is None:
             configs = self._space.from_values(in_footer)
@@ -248,6 +259,8 @@ class _Reader:
         has_fidelity = "fidelity" in self._metadata.schema.to_arrow_schema().names
         fidelity = np.empty(n, np.float32) if has_fidelity else None
         positions = {name: position for position, name in enumerate(self._header["tasks"])}
+        has_curves = self._header["version"] == VERSION_WITH_CURVES
+        curves = _CurveParts(self._metrics) if has_curves else None
         end = 0
         for batch in self._batches():
             rows = slice(end, end := end + len(batch))
@@ -259,12 +272,22 @@ class _Reader:
             seconds[rows] = _numbers(batch.column("seconds"))
             if fidelity is not None:
                 fidelity[rows] = _numbers(batch.column("fidelity"))
+            if curves is not None:
+                curves.add(batch)
             if table is not None:
                 table.add(batch, config_index[rows])
             progress.step(len(batch))
         if end != n:
             raise DamagedError(f"{end} rows instead of {n}", rule="rows-missing", value=end)
-        return EvaluationColumns(task_index, config_index, values, status, seconds, fidelity)
+        return EvaluationColumns(
+            task_index,
+            config_index,
+            values,
+            status,
+            seconds,
+            fidelity,
+            None if curves is None else curves.whole(),
+        )
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         with pq.ParquetFile(
@@ -276,6 +299,40 @@ class _Reader:
         ) as file:
             for group in range(file.num_row_groups):
                 yield from file.read_row_group(group, use_threads=True).to_batches()
+
+
+class _CurveParts:
+    """The curves of one row group after the other."""
+
+    def __init__(self, metrics: Sequence[Metric]) -> None:
+        self._metrics = metrics
+        self._parts: list[CurveColumns] = []
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Read the curves of a batch of rows."""
+        lengths, steps = _lists(batch.column(CURVE_STEPS))
+        columns = [(CURVE_PREFIX + metric.name) for metric in self._metrics]
+        values = []
+        for name in [*columns, CURVE_SECONDS]:
+            own_lengths, numbers = _lists(batch.column(name))
+            if not np.array_equal(own_lengths, lengths):
+                raise DamagedError("curves of unequal lengths", rule="curve-length", field=name)
+            values.append(numbers)
+        self._parts.append(
+            curves_from_arrays(lengths, steps, np.column_stack(values[:-1]), values[-1])
+        )
+
+    def whole(self) -> CurveColumns:
+        """Return the curves of all rows."""
+        return CurveColumns.concat(self._parts)
+
+
+def _lists(column: pa.ListArray) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Return the number of entries of each list, and the entries of all."""
+    if column.null_count:
+        raise DamagedError("a curve is missing", rule="number-missing")
+    lengths = _numbers(column.value_lengths()).astype(np.int64)
+    return lengths, _numbers(column.flatten())
 
 
 def _task_index(column: pa.DictionaryArray, positions: Mapping[str, int]) -> NDArray[np.int32]:

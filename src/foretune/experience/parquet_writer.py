@@ -18,16 +18,21 @@ from foretune._base.progress import SILENT, Progress
 from foretune.errors import DamagedError, ExperienceError
 from foretune.experience.checks import check_metrics_have_values
 from foretune.experience.config_rows import ConfigRows, configs_apart
+from foretune.experience.curves import CurveColumns
 from foretune.experience.data import METRIC_PREFIX, ExperienceData, MetaFeatures
 from foretune.experience.parquet_format import (
     CHECKSUM_KEY,
     CONFIGS_KEY,
+    CURVE_PREFIX,
+    CURVE_SECONDS,
+    CURVE_STEPS,
     FORMAT,
     HEADER_KEY,
     LARGEST_TEXT,
     LIMITS,
     VERSION,
     VERSION_IN_ROWS,
+    VERSION_WITH_CURVES,
     FileLimits,
     check_inflation,
     check_rows,
@@ -35,6 +40,8 @@ from foretune.experience.parquet_format import (
 )
 from foretune.experience.selection import compact
 
+_POINT = pa.field("element", pa.float64(), nullable=False)
+_SHORT_POINT = pa.field("element", pa.float32(), nullable=False)
 SHOWN_AROUND = 10
 """Characters shown before and after one that cannot be written."""
 
@@ -144,6 +151,11 @@ def _fields(experience: ExperienceData) -> list[pa.Field]:
     ]
     if experience.fidelity is not None:
         fields.append(pa.field("fidelity", pa.float32(), nullable=False))
+    if experience.curves is not None:
+        numbers, short = pa.list_(_POINT), pa.list_(_SHORT_POINT)
+        names = [CURVE_STEPS, *(CURVE_PREFIX + metric.name for metric in experience.metrics)]
+        fields += [pa.field(name, numbers, nullable=False) for name in names]
+        fields.append(pa.field(CURVE_SECONDS, short, nullable=False))
     return fields
 
 
@@ -158,7 +170,23 @@ def _arrays(experience: ExperienceData, rows: slice) -> list[pa.Array]:
     ]
     if experience.fidelity is not None:
         arrays.append(pa.array(experience.fidelity[rows]))
+    if experience.curves is not None:
+        arrays += _curve_arrays(experience.curves, rows)
     return arrays
+
+
+def _curve_arrays(curves: CurveColumns, rows: slice) -> list[pa.Array]:
+    """Return steps, the values of each metric, and seconds, as one list a row."""
+    offsets = curves.offsets[rows.start : rows.stop + 1]
+    points = slice(int(offsets[0]), int(offsets[-1]))
+    begins = pa.array((offsets - offsets[0]).astype(np.int32))
+    columns: list[tuple[NDArray[Any], pa.Field]] = [(curves.steps[points], _POINT)]
+    columns += [(column, _POINT) for column in curves.values[points].T]
+    columns.append((curves.seconds[points], _SHORT_POINT))
+    return [
+        pa.ListArray.from_arrays(begins, pa.array(np.ascontiguousarray(of)), type=pa.list_(kind))
+        for of, kind in columns
+    ]
 
 
 def _metadata(experience: ExperienceData, in_rows: bool) -> dict[bytes, bytes]:
@@ -167,7 +195,7 @@ def _metadata(experience: ExperienceData, in_rows: bool) -> dict[bytes, bytes]:
     raw = _column_bytes(table[apart] if in_rows else table)
     header = {
         "format": FORMAT,
-        "version": VERSION_IN_ROWS if in_rows else VERSION,
+        "version": _version(experience, in_rows),
         "space": json.loads(experience.space.to_json()),
         "metrics": [{"name": m.name, "direction": m.direction} for m in experience.metrics],
         "tasks": experience.tasks,
@@ -183,6 +211,13 @@ def _metadata(experience: ExperienceData, in_rows: bool) -> dict[bytes, bytes]:
         CONFIGS_KEY: base64.b64encode(pa.compress(raw, codec="zstd", asbytes=True)),
         CHECKSUM_KEY: checksum(text, raw),
     }
+
+
+def _version(experience: ExperienceData, in_rows: bool) -> int:
+    """Return the lowest version that says all, so that older releases read what they can."""
+    if experience.curves is not None:
+        return VERSION_WITH_CURVES
+    return VERSION_IN_ROWS if in_rows else VERSION
 
 
 def _header_text(header: Mapping[str, Any]) -> bytes:

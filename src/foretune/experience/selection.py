@@ -12,13 +12,15 @@ from foretune._base.names import quote_names, suggestion
 from foretune.errors import ExperienceError
 from foretune.experience.annotations import reindex_starts
 from foretune.experience.checks import check_metrics_have_values, check_names
+from foretune.experience.curves import CurveColumns
 from foretune.experience.data import AnyExperience, Splits
 from foretune.experience.evaluation import Status
 
 
 def take_rows(experience: AnyExperience, rows: Ints) -> AnyExperience:
     """Return the evaluations at `rows`, which must be ascending by task."""
-    return map_columns(experience, lambda column: column[rows])
+    curves = None if experience.curves is None else experience.curves.take(rows)
+    return replace(map_columns(experience, lambda column: column[rows]), curves=curves)
 
 
 def take_tasks(experience: AnyExperience, tasks: Iterable[str]) -> AnyExperience:
@@ -53,7 +55,8 @@ def select_metrics(experience: AnyExperience, names: Sequence[str]) -> AnyExperi
     check_metrics_have_values(metrics, values, experience.status)
     ended_well = experience.status == Status.DONE
     unmeasured = ended_well & ~np.isfinite(values).any(axis=1)
-    chosen = replace(experience, metrics=metrics, values=values)
+    curves = None if experience.curves is None else experience.curves.with_metrics(picked)
+    chosen = replace(experience, metrics=metrics, values=values, curves=curves)
     return take_rows(chosen, np.flatnonzero(~unmeasured)) if unmeasured.any() else chosen
 
 
@@ -105,8 +108,12 @@ def _take_positions(experience: AnyExperience, positions: list[int]) -> AnyExper
     # Slices need no list of all row numbers, which would be as long as the longest column.
     left = map_columns(experience, lambda column: np.concatenate([column[row] for row in rows]))
     kept = set(tasks)
+    curves = experience.curves
+    if curves is not None:
+        curves = CurveColumns.concat([curves.take(row) for row in rows])
     return replace(
         left,
+        curves=curves,
         tasks=tasks,
         task_index=np.repeat(np.arange(len(tasks), dtype=np.int32), counts),
         meta_features={name: of for name, of in left.meta_features.items() if name in kept},

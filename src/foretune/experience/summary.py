@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from foretune._base.arrays import Floats
 from foretune.experience.data import ExperienceData
@@ -29,14 +30,37 @@ def summarise(experience: ExperienceData) -> str:
 def _sizes(experience: ExperienceData) -> list[tuple[str, str]]:
     pairs = len(experience.tasks) * len(experience.configs)
     missing = 1.0 - _distinct_pairs(experience) / pairs
-    failed = int(np.count_nonzero(experience.status != Status.DONE))
+    failed = _failures(experience.status)
     return [
         ("Tasks", f"{len(experience.tasks):,}"),
         ("Configurations", f"{len(experience.configs):,}"),
         ("Evaluations", f"{len(experience):,}"),
         ("Missing", f"{missing:.1%} of all pairs of task and configuration"),
         ("Failed", f"{failed:,} ({failed / len(experience):.1%})"),
+        *_curve_sizes(experience),
     ]
+
+
+def _curve_sizes(experience: ExperienceData) -> list[tuple[str, str]]:
+    """How many curves there are, how long they are, and how many trials were stopped early."""
+    curves = experience.curves
+    if curves is None:
+        return []
+    lengths = curves.lengths[curves.lengths > 0]
+    stopped = int(np.count_nonzero(experience.status == Status.STOPPED))
+    return [
+        ("Curves", f"{len(lengths):,} with {int(lengths.sum()):,} points"),
+        (
+            "Curve length",
+            f"{int(lengths.min()):,} to {int(lengths.max()):,} points, half of them at least "
+            f"{int(np.median(lengths)):,}, up to step {np.nanmax(curves.last_steps):g}",
+        ),
+        ("Stopped early", f"{stopped:,} ({stopped / len(experience):.1%})"),
+    ]
+
+
+def _failures(status: NDArray[np.int8]) -> int:
+    return int(np.count_nonzero((status == Status.FAILED) | (status == Status.TIMEOUT)))
 
 
 def _distinct_pairs(experience: ExperienceData) -> int:
@@ -62,7 +86,7 @@ def _task_row(
 ) -> tuple[str, ...]:
     records = experience.task(name)
     losses = records.losses[:, column]
-    failed = int(np.count_nonzero(records.status != Status.DONE))
+    failed = _failures(records.status)
     best, median, worst = _range(losses[np.isfinite(losses)] * metric.sign, metric)
     return name, f"{len(records):,}", f"{failed:,}", best, median, worst
 

@@ -115,7 +115,8 @@ def _best_of_each(story: Story) -> list[tuple[str, str, str]]:
 
 def _endings(story: Story) -> str:
     counts = Counter(trial.status for trial in story.trials)
-    names = {Status.FAILED: "failed", Status.TIMEOUT: "out of time", Status.RUNNING: "running"}
+    names = {Status.FAILED: "failed", Status.TIMEOUT: "out of time"}
+    names |= {Status.STOPPED: "stopped early", Status.RUNNING: "running"}
     said = [f"{counts[status]:,} {name}" for status, name in names.items() if counts[status]]
     return ", ".join(said) or "all succeeded"
 
