@@ -177,8 +177,12 @@ def test_an_unknown_direction_is_refused(direction: object) -> None:
 
 
 def test_a_status_may_be_a_name_or_a_number() -> None:
-    assert [status_of(given) for given in ("done", "Failed", " TIMEOUT ", "stopped")] == list(FINAL_STATUSES)
-    assert [status_of(given) for given in (0, np.int8(1), Status.TIMEOUT, 3)] == list(FINAL_STATUSES)
+    assert [status_of(given) for given in ("done", "Failed", " TIMEOUT ", "stopped")] == list(
+        FINAL_STATUSES
+    )
+    assert [status_of(given) for given in (0, np.int8(1), Status.TIMEOUT, 3)] == list(
+        FINAL_STATUSES
+    )
 
 
 @pytest.mark.parametrize("given", ["ok", None, 4, True, 0.5])
