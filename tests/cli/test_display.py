@@ -16,7 +16,7 @@ LOSS = Metric("loss", Direction.MIN)
 
 
 def trial(number, loss=None, **config):
-    status = None if loss is None else Status.DONE
+    status = Status.RUNNING if loss is None else Status.DONE
     return Trial(number, config, status, {} if loss is None else {"loss": loss}, 1.0)
 
 

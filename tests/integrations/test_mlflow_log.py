@@ -93,7 +93,7 @@ def test_a_server_that_fails_costs_one_warning():
         watch.close()
     assert "nobody there" in str(said[0].message)
     assert len(said) == 1
-    assert [t.status for t in heard] == [None, Status.DONE]
+    assert [t.status for t in heard] == [Status.RUNNING, Status.DONE]
 
 
 def test_nothing_is_logged_unless_asked_for(monkeypatch):

@@ -189,3 +189,16 @@ class SlowToImport(Unimportable):
 
 def _broken():
     raise ImportError("cannot be imported here")
+
+
+class InterruptedOnce:
+    """A storage where Ctrl-C is pressed during the first call of one method."""
+
+    def __init__(self, storage, write):
+        self._storage, self._write = storage, write
+
+    def __getattr__(self, name):
+        if name == self._write:
+            self._write = ""
+            raise KeyboardInterrupt
+        return getattr(self._storage, name)

@@ -9,6 +9,7 @@ import pytest
 from foretune.errors import UsageError
 from foretune.run.commands import Command, CommandError
 from foretune.space import Space
+from tests.refusals import refuses
 
 SPACE = Space.of(
     {
@@ -130,9 +131,9 @@ REFUSED = [
 
 @pytest.mark.parametrize("template", REFUSED)
 def test_a_text_is_refused_where_somebody_may_run_it(template):
-    with pytest.raises(UsageError, match=r"'\{text\}' must be a number where it stands"):
+    with refuses("number-place", field="text"):
         Command(template).check(SPACE)
-    with pytest.raises(CommandError, match="must be a number"):
+    with refuses("number-place", kind=CommandError):
         Command(template).start({"text": "$(touch canary)"})
 
 
@@ -147,7 +148,7 @@ def test_numbers_are_allowed_everywhere(template):
 
 @pytest.mark.parametrize("wrong", ["1\n", "1 2", "$(x)", "٣", "inf", "True", "1;2", ""])
 def test_what_only_looks_like_a_number_is_none(wrong):
-    with pytest.raises(CommandError, match="must be a number"):
+    with refuses("number-place", kind=CommandError):
         Command("echo `{lr}`").start({"lr": wrong})
 
 
@@ -175,27 +176,29 @@ def test_what_people_write_is_accepted(template):
 
 def test_unknown_placeholders_are_refused():
     Command("run {lr} {depth} {model:svm:C} '{{any}}'").check(SPACE)
-    with pytest.raises(UsageError, match=r"'{rate}' is none of depth, digits"):
+    with refuses("unknown-placeholder", field="rate"):
         Command("run {rate}").check(SPACE)
 
 
 @pytest.mark.parametrize(
-    ("template", "said"),
+    ("template", "rule"),
     [
-        ("  ", "must not be empty"),
-        ("run \0", "character 0"),
-        ("echo $(run {model:svm:C})", "can be inactive"),
-        ("echo `run`; run {lr}>x", "put a blank"),
+        ("  ", "empty-command"),
+        ("run \0", "null-character"),
+        ("echo $(run {model:svm:C})", "inactive-placeholder"),
+        ("echo `run`; run {lr}>x", "placeholder-before-arrow"),
     ],
 )
-def test_templates_that_cannot_work_are_refused(template, said):
-    with pytest.raises(UsageError, match=said):
+def test_templates_that_cannot_work_are_refused(template, rule):
+    with refuses(rule, kind=UsageError):
         Command(template).check(SPACE)
 
 
-@pytest.mark.parametrize("value", ["a\0b", "\ud800"])
-def test_values_that_no_program_can_get_are_refused(value):
-    with pytest.raises(CommandError, match="'lr' holds"):
+@pytest.mark.parametrize(
+    ("value", "rule"), [("a\0b", "null-character"), ("\ud800", "half-character")]
+)
+def test_values_that_no_program_can_get_are_refused(value, rule):
+    with refuses(rule, field="lr", kind=CommandError):
         Command("run {lr}").start({"lr": value})
 
 
@@ -239,7 +242,7 @@ def test_failures_say_why(command, reason):
 
 
 def test_a_value_that_is_too_long_for_the_system_fails_with_the_reason():
-    with pytest.raises(CommandError, match="Argument list too long"):
+    with refuses("not-started", kind=CommandError):
         Command("true x{lr}; true")({"lr": "x" * 300_000})
 
 
@@ -275,7 +278,7 @@ def test_a_failure_says_that_output_was_cut():
 
 def test_half_of_a_long_line_is_no_result():
     # The end of this line would be a number, if its beginning were forgotten.
-    with pytest.raises(CommandError, match="it printed no line"):
+    with refuses("no-result"):
         python("print('x' + '1' * 3_000_000)")({})
 
 
@@ -289,5 +292,5 @@ def test_the_memory_of_all_processes_of_a_command_counts():
     eater = "x = b'x' * 300_000_000; import time; time.sleep(600)"
     parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {eater!r}])"
     command = Command(python(parent).template, memory_bytes=150 * 2**20)
-    with pytest.raises(MemoryError, match="over its limit of 150 MB"):
+    with pytest.raises(MemoryError):
         command({})

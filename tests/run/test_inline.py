@@ -1,9 +1,7 @@
 import itertools
-from types import SimpleNamespace
 
 import pytest
 
-from foretune.run import call, inline
 from foretune.run.inline import InlineExecutor
 
 
@@ -15,12 +13,11 @@ def ticking(step: float):
 
 @pytest.mark.parametrize(("of_all_threads", "on_the_clock"), [(32.0, 2.0), (2.0, 32.0)])
 def test_the_work_of_many_threads_takes_what_it_takes_on_the_clock(
-    monkeypatch: pytest.MonkeyPatch, of_all_threads: float, on_the_clock: float
+    of_all_threads: float, on_the_clock: float
 ) -> None:
     """But what others make it wait for does not count."""
-    monkeypatch.setattr(call, "cpu_seconds", ticking(of_all_threads))
-    monkeypatch.setattr(inline, "time", SimpleNamespace(monotonic=ticking(on_the_clock)))
-    with InlineExecutor(str) as executor:
+    clocks = {"clock": ticking(on_the_clock), "cpu_clock": ticking(of_all_threads)}
+    with InlineExecutor(str, **clocks) as executor:
         executor.submit(1)
         (outcome,) = executor.results()
     assert (outcome.result, outcome.seconds) == ("1", 2.0)

@@ -7,30 +7,28 @@ import time
 
 import pytest
 
-from foretune.errors import ForetuneError, MissingExtraError, UsageError
 from foretune.experience import Status
 from foretune.run.executor import Limits
 from foretune.run.executor_choice import ExecutorChoice
 from foretune.run.ray_pool import ADDRESS_VARIABLE, MOST_RERUNS, RayPool
+from tests.refusals import refuses
 from tests.run.jobs import do, parent_of_worker
 from tests.run.test_pool import outcomes
 
 
 def test_without_ray_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtraError, match=r"foretune\[ray\]"):
+    with refuses("missing-extra", field="ray"):
         RayPool(do)
 
 
 def test_an_address_needs_ray():
-    with pytest.raises(UsageError, match="leave the address out"):
+    with refuses("address-without-ray", value="auto"):
         ExecutorChoice(address="auto")
 
 
-@pytest.mark.parametrize(
-    ("address", "message"), [(None, "must start on this machine"), ("auto", "must answer")]
-)
-def test_a_cluster_that_is_not_to_be_had_is_one_sentence(address, message, monkeypatch):
+@pytest.mark.parametrize(("address", "rule"), [(None, "ray-start"), ("auto", "ray-address")])
+def test_a_cluster_that_is_not_to_be_had_is_one_sentence(address, rule, monkeypatch):
     ray = pytest.importorskip("ray")
 
     def overloaded(*given, **settings):
@@ -38,7 +36,7 @@ def test_a_cluster_that_is_not_to_be_had_is_one_sentence(address, message, monke
 
     monkeypatch.delenv(ADDRESS_VARIABLE, raising=False)
     monkeypatch.setattr(ray, "init", overloaded)
-    with RayPool(do, address=address) as pool, pytest.raises(ForetuneError, match=message):
+    with RayPool(do, address=address) as pool, refuses(rule):
         pool.start()
 
 

@@ -9,8 +9,7 @@ from foretune.experience import Direction, Metric, Status
 from foretune.experience.trial import Trial, best_first
 from foretune.report.page import page
 from foretune.report.story import StorySource
-from foretune.run import study_story
-from foretune.run.study_story import StudySummary, expect_random_search, opening, story
+from foretune.run.study_story import MAPPED, StudySummary, expect_random_search, opening, story
 from foretune.search.registry import METHODS
 from foretune.space import Space
 
@@ -77,12 +76,11 @@ def test_a_study_without_a_success_has_a_story():
     assert "mine" in page(story(tuned(trials=[])))
 
 
-def test_a_choice_among_algorithms_has_a_map(monkeypatch):
-    monkeypatch.setattr(study_story, "MAPPED", 20)
+def test_a_choice_among_algorithms_has_a_map():
     told = story(tuned(CHOICE))
-    assert len(told.embedding) == 30
+    assert len(told.embedding) == MAPPED + 10
     assert {point.algorithm for point in told.embedding} == {"svm", "naive"}
-    assert [point.trial for point in told.embedding[20:]] == list(range(9, -1, -1))
+    assert [point.trial for point in told.embedding[MAPPED:]] == list(range(9, -1, -1))
     assert story(tuned()).embedding is None
 
 

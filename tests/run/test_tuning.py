@@ -5,28 +5,30 @@ import sys
 import warnings
 from collections import Counter
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
-from foretune.errors import ForetuneWarning, UsageError
+from foretune.errors import ForetuneWarning
 from foretune.experience import Direction, Metric, Status
 from foretune.methods.contracts import Target
-from foretune.run import tuning_loop
 from foretune.run.inline import InlineExecutor
 from foretune.run.study import MemoryStudy, StoreAwayError
-from foretune.run.tuning_loop import Budget, SilentWatch, tune
+from foretune.run.tuning_loop import Budget, LoopTimes, SilentWatch, tune
 from foretune.search.optimizer import Optimizer
 from foretune.search.registry import method
 from foretune.space import Space
 from foretune.stores.studies import open_study
+from tests.refusals import refuses, warns
+from tests.run.jobs import InterruptedOnce
 
 SPACE = Space.of({"x": (0.0, 1.0), "y": (0.0, 1.0)})
 ERROR = Metric("error")
 
 
-def optimizer(name="random", space=SPACE, seed=0):
+def optimizer(name="random", space=SPACE, seed=0, kind=Optimizer):
     chosen = method(name)
-    return Optimizer(Target(space), chosen, chosen.learn(None, seed=seed), seed=seed)
+    return kind(Target(space), chosen, chosen.learn(None, seed=seed), seed=seed)
 
 
 def memory(space=SPACE, metrics=(ERROR,)):
@@ -85,7 +87,7 @@ def test_an_interrupted_study_goes_on_as_if_it_had_never_stopped(name, stored, t
     with open_study(url, "study", space=SPACE, metrics=[ERROR]) as study:
         with pytest.raises(KeyboardInterrupt):
             tune(study, optimizer(name), InlineExecutor(interrupted_at(7)), Budget(9))
-        assert [trial.status for trial in study.trials()] == [*[Status.DONE] * 6, None]
+        assert [trial.status for trial in study.trials()] == [*[Status.DONE] * 6, Status.RUNNING]
         tune(study, optimizer(name), InlineExecutor(bowl), Budget(9))
         parts = study.trials()
     assert [trial.config for trial in parts] == [trial.config for trial in whole.trials()]
@@ -162,55 +164,63 @@ class Endless:
         return self.now
 
 
-def test_when_the_time_is_over_running_trials_are_left_to_the_next_run(monkeypatch):
+def test_when_the_time_is_over_running_trials_are_left_to_the_next_run():
     study, executor = memory(), Endless()
-    monkeypatch.setattr(tuning_loop, "time", executor)
-    assert tune(study, optimizer(), executor, Budget(seconds=60.0)) == "time"
+    times = LoopTimes(clock=executor.monotonic)
+    assert tune(study, optimizer(), executor, Budget(seconds=60.0), times=times) == "time"
     assert executor.now == 60.0
     assert [trial.config for trial in study.abandoned_trials()] == executor.jobs
-    monkeypatch.undo()
     tune(study, optimizer(), InlineExecutor(bowl), Budget(2))
     assert [trial.status for trial in study.trials()] == [Status.DONE] * 2
 
 
-def test_what_is_reserved_of_the_time_is_left(monkeypatch):
+def test_what_is_reserved_of_the_time_is_left():
     """By the trials: an ended one asks for 20 s, and none has ended but those of before."""
     study, executor = memory(), Endless()
     tune(study, optimizer(), InlineExecutor(bowl), Budget(1))
-    monkeypatch.setattr(tuning_loop, "time", executor)
+    times = LoopTimes(clock=executor.monotonic)
     asked = []
 
     def reserve(trials):
         asked.append([trial.status for trial in trials])
         return 20.0 * asked[-1].count(Status.DONE)
 
-    assert tune(study, optimizer(), executor, Budget(seconds=60.0, reserve=reserve)) == "time"
+    budget = Budget(seconds=60.0, reserve=reserve)
+    assert tune(study, optimizer(), executor, budget, times=times) == "time"
     assert executor.now == 40.0
     assert asked[0] == [Status.DONE]
-    assert asked[-1] == [Status.DONE, None, None]
+    assert asked[-1] == [Status.DONE, Status.RUNNING, Status.RUNNING]
+
+
+class LockWatched(MemoryStudy):
+    """Says whether its lock is held."""
+
+    is_locked = False
+
+    @contextmanager
+    def lock(self):
+        with super().lock():
+            self.is_locked = True
+            yield
+            self.is_locked = False
+
+
+class Slow(Optimizer):
+    """Takes so long to suggest that another process begins the same trial meanwhile."""
+
+    study, reason = None, "random"
+
+    def ask(self, n=1):
+        (suggestion,) = super().ask(n)
+        if not self.study.is_locked and len(self.study.trials()) < 5:
+            self.study.begin(suggestion.config, chosen_by="elsewhere")
+        return [replace(suggestion, reason=self.reason)]
 
 
 @pytest.mark.parametrize("is_drawn", [True, False])
-def test_what_another_process_begins_first_is_not_begun_twice(is_drawn, monkeypatch):
-    study, asked = memory(), optimizer()
-    ask, locked, locks = asked.ask, study.lock, []
-
-    def slow_ask():
-        (suggestion,) = ask()
-        if not locks and len(study.trials()) < 5:  # meanwhile another process has the same idea
-            study.begin(suggestion.config, chosen_by="elsewhere")
-        return [suggestion]
-
-    @contextmanager
-    def watched():
-        with locked():
-            locks.append("held")
-            yield
-            locks.pop()
-
-    monkeypatch.setattr(asked, "ask", slow_ask)
-    monkeypatch.setattr(study, "lock", watched)
-    monkeypatch.setattr(tuning_loop, "DRAWN", ("random",) if is_drawn else ())
+def test_what_another_process_begins_first_is_not_begun_twice(is_drawn):
+    study, asked = LockWatched("study", SPACE, [ERROR]), optimizer(kind=Slow)
+    asked.study, asked.reason = study, "random" if is_drawn else "expected improvement"
     assert tune(study, asked, InlineExecutor(bowl), Budget(6)) == "trials"
     trials = study.trials()
     ours = [trial.status is Status.DONE for trial in trials]
@@ -283,16 +293,8 @@ def test_to_let_a_trial_go_is_no_death(stored):
 
 
 @pytest.mark.parametrize("write", ["set_trial_user_attr", "set_trial_state_values"])
-def test_ctrl_c_while_a_trial_is_stored_leaves_it_to_the_next_run(stored, monkeypatch, write):
-    real, calls = getattr(stored._storage, write), []
-
-    def interrupted(*given):
-        calls.append(given)
-        if len(calls) == 1:
-            raise KeyboardInterrupt
-        return real(*given)
-
-    monkeypatch.setattr(stored._storage, write, interrupted)
+def test_ctrl_c_while_a_trial_is_stored_leaves_it_to_the_next_run(stored, write):
+    stored._storage = InterruptedOnce(stored._storage, write)
     with pytest.raises(KeyboardInterrupt):
         tune(stored, optimizer(), InlineExecutor(bowl), Budget(1))
     assert [trial.number for trial in stored.abandoned_trials()] == [0]
@@ -301,17 +303,16 @@ def test_ctrl_c_while_a_trial_is_stored_leaves_it_to_the_next_run(stored, monkey
     assert "abandoned" not in stored.trials()[0].notes
 
 
-def test_ctrl_c_just_after_a_trial_is_stored_keeps_it(stored, monkeypatch):
-    real = stored.end
+def test_ctrl_c_just_after_a_trial_is_stored_keeps_it():
+    class Interrupted(MemoryStudy):
+        def end(self, number, **outcome):
+            super().end(number, **outcome)
+            raise KeyboardInterrupt
 
-    def interrupted(number, **outcome):
-        real(number, **outcome)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(stored, "end", interrupted)
+    study = Interrupted("study", SPACE, [ERROR])
     with pytest.raises(KeyboardInterrupt):
-        tune(stored, optimizer(), InlineExecutor(bowl), Budget(1))
-    assert [trial.status for trial in stored.trials()] == [Status.DONE]
+        tune(study, optimizer(), InlineExecutor(bowl), Budget(1))
+    assert [trial.status for trial in study.trials()] == [Status.DONE]
 
 
 PROCESS = """
@@ -339,12 +340,12 @@ def test_processes_share_the_budget_of_a_study(tmp_path):
 
 
 def test_budgets_and_objectives_that_do_not_fit_are_refused():
-    with pytest.raises(UsageError, match="a budget of trials must be a positive number"):
+    with refuses("not-positive", field="trials", value=0):
         Budget(trials=0)
     two = Optimizer(
         Target(SPACE, ("a", "b")), method("random"), method("random").learn(None, seed=0)
     )
-    with pytest.raises(UsageError, match="at most as many objectives"):
+    with refuses("too-many-objectives", value=2):
         tune(memory(), two, InlineExecutor(bowl), Budget(1))
 
 
@@ -352,7 +353,7 @@ def test_budgets_and_objectives_that_do_not_fit_are_refused():
 def test_objectives_named_after_other_metrics_are_refused(objectives):
     study = memory(metrics=[ERROR, Metric("size"), Metric("mass")])
     asked = Optimizer.of(SPACE, method="random", objectives=objectives)
-    with pytest.raises(UsageError, match="must be the study's first metrics, in order, but"):
+    with refuses("other-objectives", value=objectives):
         tune(study, asked, InlineExecutor(bowl), Budget(1))
     assert not study.trials()
 
@@ -360,11 +361,11 @@ def test_objectives_named_after_other_metrics_are_refused(objectives):
 def test_an_optimiser_that_is_not_new_is_refused():
     study, asked = memory(), optimizer()
     tune(study, asked, InlineExecutor(bowl), Budget(2))
-    with pytest.raises(UsageError, match="told 2 trials and waits for 0: make another one"):
+    with refuses("used-optimizer", value=(2, 0)):
         tune(study, asked, InlineExecutor(bowl), Budget(3))
     waiting = optimizer()
     waiting.ask()
-    with pytest.raises(UsageError, match="told 0 trials and waits for 1: make another one"):
+    with refuses("used-optimizer", value=(0, 1)):
         tune(study, waiting, InlineExecutor(bowl), Budget(3))
     assert len(study.trials()) == 2
 
@@ -402,8 +403,7 @@ class Away(MemoryStudy):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_store_that_goes_away_and_comes_back_loses_and_doubles_nothing(seed, monkeypatch):
-    monkeypatch.setattr(tuning_loop, "LOOK_AT_STUDY_SECONDS", 0.0)
+def test_a_store_that_goes_away_and_comes_back_loses_and_doubles_nothing(seed):
     draw = random.Random(seed)
     study = Away({draw.randint(1, 60) for _ in range(12)})
     calls = Counter()
@@ -414,7 +414,10 @@ def test_a_store_that_goes_away_and_comes_back_loses_and_doubles_nothing(seed, m
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ForetuneWarning)
-        assert tune(study, optimizer(), InlineExecutor(counted), Budget(10)) == "trials"
+        ended = tune(
+            study, optimizer(), InlineExecutor(counted), Budget(10), times=LoopTimes(look=0.0)
+        )
+    assert ended == "trials"
     study.moments = set()
     found = study.trials()
     assert [trial.values["error"] for trial in found] == [bowl(trial.config) for trial in found]
@@ -422,9 +425,8 @@ def test_a_store_that_goes_away_and_comes_back_loses_and_doubles_nothing(seed, m
     assert len(calls) == 10
 
 
-def test_a_store_that_stays_away_ends_the_run(monkeypatch):
-    monkeypatch.setattr(tuning_loop, "LOOK_AT_STUDY_SECONDS", 0.0)
-    monkeypatch.setattr(tuning_loop, "AWAY_SECONDS", 0.1)
+def test_a_store_that_stays_away_ends_the_run():
+    times = LoopTimes(look=0.0, away=0.1)
     study = Away(range(5, 10**9))
-    with pytest.warns(ForetuneWarning, match="trying again"), pytest.raises(StoreAwayError):
-        tune(study, optimizer(), InlineExecutor(bowl), Budget(10))
+    with warns("store-away"), pytest.raises(StoreAwayError):
+        tune(study, optimizer(), InlineExecutor(bowl), Budget(10), times=times)

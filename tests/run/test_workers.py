@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from foretune.errors import ForetuneWarning
 from foretune.experience import Status
-from foretune.run import limit_watch as guard_module
 from foretune.run.channel import KEY_BYTES, ForeignMessageError, ParentEnd, WorkerEnd, frame
 from foretune.run.executor import Limits
+from foretune.run.limit_watch import UNFINISHED_ANSWER, Patience
 from foretune.run.outputs import HEAD_BYTES, TAIL_BYTES, ShortenedOutput
 from foretune.run.pool import CHANNEL_CLOSED, FOREIGN_MESSAGE, NO_LIMITS, ProcessPool
 from foretune.run.ray_pool import _pool, evaluate
 from foretune.run.worker import CHANNEL_LOST
 from foretune.run.worker_process import WorkerSetup
+from tests.refusals import warns
 from tests.run.attacks import attack
 from tests.run.test_pool import gone, outcomes, written
 
@@ -69,9 +69,8 @@ def test_a_trial_that_writes_and_hangs_ends_at_once_and_holds_up_nobody():
     assert [o.result for o in found[1:]] == list(range(5))
 
 
-def test_an_answer_that_never_ends_costs_its_trial_and_holds_up_nobody(monkeypatch):
-    monkeypatch.setattr(guard_module, "MESSAGE_SECONDS", 0.5)
-    with ProcessPool(attack, workers=2, limits=WITHIN) as pool:
+def test_an_answer_that_never_ends_costs_its_trial_and_holds_up_nobody():
+    with ProcessPool(attack, workers=2, limits=WITHIN, patience=Patience(message=0.5)) as pool:
         outcomes(pool, [("give", 0)] * 2)
         hanging = pool.submit("begin_an_answer")
         others = {pool.submit(("give", n)) for n in range(5)}
@@ -79,7 +78,7 @@ def test_an_answer_that_never_ends_costs_its_trial_and_holds_up_nobody(monkeypat
         while batch := pool.results():
             order += batch
     assert {outcome.key for outcome in order[:5]} == others
-    assert (order[5].key, order[5].reason) == (hanging, guard_module.UNFINISHED_ANSWER)
+    assert (order[5].key, order[5].reason) == (hanging, UNFINISHED_ANSWER)
 
 
 def test_what_is_said_without_a_trial_costs_no_trial():
@@ -87,7 +86,7 @@ def test_what_is_said_without_a_trial_costs_no_trial():
         [given] = outcomes(pool, [("write_later", b"x" * 100)])
         assert given.result == "given"
         time.sleep(1.0)
-        with pytest.warns(ForetuneWarning, match="was replaced"):
+        with warns("idle-message"):
             pool.submit(("give", 5))
         [outcome] = pool.results()
     assert outcome.result == 5

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from foretune.errors import ExperienceError
 from foretune_lab.archives import deeppipe
 from foretune_lab.archives.deeppipe_layouts import LAYOUTS, PMF, TENSOR_OBOE, ZAP
+from tests.refusals import refuses
 
 
 def columns_of(layout):
@@ -265,20 +265,20 @@ def test_layouts_are_told_apart_by_their_widths():
 
 def test_refuses_other_columns(pmf, tmp_path):
     pmf["algorithm_domain"] = [0, 1, 2]
-    with pytest.raises(ExperienceError, match=r"\[1, 1\] columns"):
+    with refuses("unknown-layout"):
         read(pmf, tmp_path)
 
 
 def test_refuses_a_damaged_one_hot_group(pmf, tmp_path):
     column = columns_of(PMF)["estimator", "knn", "weights=uniform"]
     pmf["pipelines"][3][column] = 0.5
-    with pytest.raises(ExperienceError, match="'weights'"):
+    with refuses("damaged-one-hot", field="weights"):
         read(pmf, tmp_path)
 
 
 def test_refuses_too_few_names(pmf, tmp_path):
     pmf["original_dataset_id"] = ["1"]
-    with pytest.raises(ExperienceError, match="3 tasks"):
+    with refuses("task-names", value=1):
         read(pmf, tmp_path)
 
 
@@ -287,19 +287,19 @@ def test_refuses_too_few_names(pmf, tmp_path):
 )
 def test_refuses_entries_that_are_no_tables(pmf, tmp_path, entry, content):
     pmf[entry] = content
-    with pytest.raises(ExperienceError, match="must hold tables of numbers"):
+    with refuses("not-published-tables"):
         read(pmf, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [("{", "must be a JSON file"), ("[]", "'pipelines'"), ("{}", "entry")]
+    ("content", "rule"), [("{", "not-json"), ("[]", "missing-entry"), ("{}", "missing-entry")]
 )
-def test_refuses_other_files(tmp_path, content, message):
+def test_refuses_other_files(tmp_path, content, rule):
     (tmp_path / "x.json").write_text(content)
-    with pytest.raises(ExperienceError, match=message):
+    with refuses(rule):
         deeppipe.read(tmp_path / "x.json")
 
 
 def test_refuses_a_missing_file(tmp_path):
-    with pytest.raises(ExperienceError, match="there is no"):
+    with refuses("missing-source"):
         deeppipe.read(tmp_path / "x.json")

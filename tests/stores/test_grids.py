@@ -6,9 +6,9 @@ import zipfile
 import numpy as np
 import pytest
 
-from foretune.errors import ExperienceError
 from foretune.experience import Direction
 from foretune_lab.archives import fcnet, hpobench_mlp
+from tests.refusals import refuses
 
 
 def entry(**measurements):
@@ -102,23 +102,23 @@ def test_hpobench_maximises_accuracy(tmp_path):
 
 
 def test_refuses_a_source_without_tasks(tmp_path):
-    with pytest.raises(ExperienceError, match=r"hpolib/naval_propulsion\.pkl"):
+    with refuses("missing-member"):
         fcnet.read(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("table", "message"),
+    ("table", "rule"),
     [
-        ([1, 2], "strings of 9 digits"),
-        ({}, "strings of 9 digits"),
-        ({"0000": {}}, "strings of 9 digits"),
-        ({"900000000": NAVAL["000000000"]}, "points outside"),
-        ({"000000000": {"val_loss": [1.0]}}, "'train_time'"),
-        ({"000000000": {"val_loss": ["x"], "train_time": [1.0]}}, "'val_loss'"),
-        ({"000000000": {"val_loss": [10**400], "train_time": [1.0]}}, "'val_loss'"),
+        ([1, 2], "grid-keys"),
+        ({}, "grid-keys"),
+        ({"0000": {}}, "grid-keys"),
+        ({"900000000": NAVAL["000000000"]}, "outside-grid"),
+        ({"000000000": {"val_loss": [1.0]}}, "grid-measurements"),
+        ({"000000000": {"val_loss": ["x"], "train_time": [1.0]}}, "grid-measurements"),
+        ({"000000000": {"val_loss": [10**400], "train_time": [1.0]}}, "grid-measurements"),
     ],
 )
-def test_refuses_other_tables(tmp_path, table, message):
+def test_refuses_other_tables(tmp_path, table, rule):
     (tmp_path / "naval_propulsion.pkl").write_bytes(pickle.dumps(table))
-    with pytest.raises(ExperienceError, match=message):
+    with refuses(rule):
         fcnet.read(tmp_path)

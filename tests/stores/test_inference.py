@@ -6,7 +6,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from foretune.errors import ExperienceError
 from foretune.space import Space
 from foretune.stores.files.space_inference import (
     Activity,
@@ -15,6 +14,7 @@ from foretune.stores.files.space_inference import (
     infer_space,
     looks_logarithmic,
 )
+from tests.refusals import refuses
 
 
 def inferred(*values):
@@ -32,7 +32,7 @@ def test_choices_of_one_type_are_in_their_order():
 
 @pytest.mark.parametrize("value", [2**60, -(2**60)])
 def test_whole_numbers_that_no_float_tells_apart_are_refused(value):
-    with pytest.raises(ExperienceError, match=r"must lie within ±2\*\*53"):
+    with refuses("whole-number-too-large", field="p"):
         inferred(1, value)
 
 
@@ -50,7 +50,7 @@ def test_one_order_of_magnitude_is_enough_for_a_log_scale():
     ],
 )
 def test_names_of_rows_are_no_choices(values):
-    with pytest.raises(ExperienceError, match=r"at most 100 choices.*--ignore 'p'.*--space"):
+    with refuses("too-many-choices", field="p"):
         inferred(*values)
 
 
@@ -90,7 +90,7 @@ def test_bounds_of_few_digits_stay():
 
 
 def test_a_log_scale_is_refused_where_its_lower_bound_would_be_zero():
-    with pytest.raises(ExperienceError, match=r"'p' has \[1e-19, 0.1\]: write the exponent of 10"):
+    with refuses("rounded-to-zero", field="p", value=(1e-19, 0.1)):
         inferred(*(10.0**-i for i in range(1, 20)))
     assert inferred(1e-13, 1e-7, 0.1).log
     made = inferred(1e-19, 0.1, 0.2, 0.3)  # evenly spaced but for what a computation has left
@@ -200,18 +200,18 @@ def test_a_stage_stays_one_even_with_a_single_algorithm():
 
 
 @pytest.mark.parametrize(
-    ("columns", "message"),
+    ("columns", "rule"),
     [
-        ({}, "at least one hyperparameter"),
-        ({"a": [None, None]}, "'a' has none in any row"),
-        ({"a": ["x", "x", "y"], "b": [1, None, 2]}, "'b' is missing in 1 of 3 rows"),
-        ({"a": [[1], [2]]}, r"'a' has \[1\]"),
-        ({"a": [1.0, math.inf]}, "'a' is not in every row"),
-        ({"a": [1e10, 1.5e308]}, r"within ±1e\+290, but those of 'a' do not"),
-        ({"a": [-1e300, 1.0]}, r"within ±1e\+290, but those of 'a' do not"),
-        ({"a": [True, 1, 0, "x"]}, "those of 'a' hold truth values as well as 1 or 0"),
+        ({}, "no-hyperparameter"),
+        ({"a": [None, None]}, "column-without-value"),
+        ({"a": ["x", "x", "y"], "b": [1, None, 2]}, "unexplained-gaps"),
+        ({"a": [[1], [2]]}, "odd-type"),
+        ({"a": [1.0, math.inf]}, "infinite-value"),
+        ({"a": [1e10, 1.5e308]}, "number-too-large"),
+        ({"a": [-1e300, 1.0]}, "number-too-large"),
+        ({"a": [True, 1, 0, "x"]}, "truth-and-number"),
     ],
 )
-def test_refuses_what_it_cannot_explain(columns, message):
-    with pytest.raises(ExperienceError, match=message):
+def test_refuses_what_it_cannot_explain(columns, rule):
+    with refuses(rule):
         infer_space(columns)

@@ -4,10 +4,12 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from foretune.errors import ExperienceError, ForetuneWarning, MissingExtraError
+from foretune.errors import ExperienceError
 from foretune.experience import Status
+from foretune.stores.files.dropped_rows import NOT_ENDED
 from foretune.stores.formats import TableColumns
 from foretune.stores.mlflow import reader as importer
+from tests.refusals import refuses, warns
 
 LOSS = TableColumns(values={"loss": "min"})
 
@@ -59,7 +61,7 @@ def test_a_run_with_its_task():
     assert importer._run(tracked({}, {}, tags={"set": "wine"}), "mine", "set").task == "wine"
     assert importer._run(tracked({}, {}, status="KILLED"), "mine", None).failed
     assert not importer._run(tracked({}, {}, status="RUNNING"), "mine", "set").ended
-    with pytest.raises(ExperienceError, match="run r1 of 'mine'"):
+    with refuses("run-without-task", field="set", value="r1"):
         importer._run(tracked({}, {}), "mine", "set")
 
 
@@ -70,7 +72,7 @@ def test_a_failed_run_that_names_no_task_is_told_in_part():
 
 def test_without_mlflow_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "mlflow", None)
-    with pytest.raises(MissingExtraError, match=r"foretune\[mlflow\]"):
+    with refuses("missing-extra", field="mlflow"):
         importer.read("sqlite:///x.db", columns=LOSS)
 
 
@@ -112,7 +114,7 @@ def test_a_real_store(tmp_path):
                 client.log_metric(run, "loss", loss)
             client.set_terminated(run, "FAILED" if loss is None else "FINISHED")
         client.create_run(experiment)
-    with pytest.warns(ForetuneWarning, match="have not ended are left out: 2 of 'b', 'a'"):
+    with warns("left-out", value=(NOT_ENDED, 2, ("b", "a"))):
         experience = importer.read(f"sqlite:///{tmp_path}/runs.db", columns=LOSS)
     assert set(experience.tasks) == {"a", "b"}
     one = experience.task("b")
@@ -121,7 +123,7 @@ def test_a_real_store(tmp_path):
     assert experience.task("a").values.tolist() == [[3.0], [2.0]]
     assert importer.read(tmp_path / "runs.db", columns=LOSS).tasks == experience.tasks
     assert importer.read(tmp_path / "runs.db", columns=LOSS, studies=["b"]).tasks == ("b",)
-    with pytest.raises(ExperienceError, match="but got 'c': choose among"):
+    with refuses("unknown-experiment", value="c"):
         importer.read(tmp_path / "runs.db", columns=LOSS, studies=["c"])
-    with pytest.raises(ExperienceError, match="cannot be read as an MLflow store"):
+    with refuses("unreadable-mlflow-store"):
         importer.read("nonsense://x", columns=LOSS)

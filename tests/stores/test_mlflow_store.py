@@ -4,13 +4,13 @@ from contextlib import closing
 
 import pytest
 
-from foretune.errors import ExperienceError
 from foretune.stores.mlflow.tracking_store import (
     IMPATIENT,
     existing_uri,
     first_contact,
     tracking_uri,
 )
+from tests.refusals import refuses
 
 
 @pytest.fixture(autouse=True)
@@ -40,17 +40,17 @@ def test_what_may_be_read(given, uri):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "rule"),
     [
-        ("sqlite:///typo.db", "there is no 'typo.db'"),
-        ("typo.db", "there is no 'typo.db'"),
-        ("notes.txt", "'notes.txt' is something else"),
-        ("sqlite:///notes.txt", "'notes.txt' is something else"),
+        ("sqlite:///typo.db", "missing-source"),
+        ("typo.db", "missing-source"),
+        ("notes.txt", "not-sqlite"),
+        ("sqlite:///notes.txt", "not-sqlite"),
     ],
 )
-def test_a_store_that_is_not_there_is_refused_and_not_created(here, given, said):
+def test_a_store_that_is_not_there_is_refused_and_not_created(here, given, rule):
     before = sorted(os.listdir(here))
-    with pytest.raises(ExperienceError, match=said):
+    with refuses(rule):
         existing_uri(given)
     assert sorted(os.listdir(here)) == before
 

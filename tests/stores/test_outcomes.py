@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.errors import ExperienceError, ForetuneWarning
+from foretune.errors import ForetuneWarning
 from foretune.experience import Status
 from foretune.stores import TableColumns
 from foretune.stores.files import evaluation_table, outcomes
+from tests.refusals import refuses, warns
 
 COLUMNS = TableColumns(task="task", values={"loss": "min"}, status="state")
 DOCUMENTED = Path(__file__).parents[2].joinpath("docs/integrations.md").read_text()
@@ -44,12 +45,11 @@ def test_how_trials_ended_is_read_in_the_words_of_each_tool(tmp_path, states, me
     "states", [["RUNNING", "WAITING"], ["scheduled", "running"], ["PENDING", "PAUSED"]]
 )
 def test_rows_that_have_not_ended_are_left_out(tmp_path, states):
-    said = "^rows that have not ended are left out: 2 of 'a'$"
-    with pytest.warns(ForetuneWarning, match=said) as warned:
+    with warns("left-out", field="rows", value=(outcomes.NOT_ENDED, 2, ("a",))) as warned:
         found = read(tmp_path, [states[0], "DONE", states[1]])
     assert [each.filename for each in warned] == [__file__]
     assert found.configs.dicts() == [{"x": 1}]
-    with pytest.warns(ForetuneWarning), pytest.raises(ExperienceError, match="none of 2 has"):
+    with pytest.warns(ForetuneWarning), refuses("nothing-ended", value=2):
         read(tmp_path, states)
 
 
@@ -63,16 +63,16 @@ def test_words_for_nothing_are_found_in_the_rows_that_have_ended(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("state", "said"),
+    ("state", "rule"),
     [
-        ("COMPLETED", r"\(DONE, .*\) or in those of .* got 'COMPLETED': write DONE, FAILED or T"),
-        ("3", "but got '3'"),
-        ("True", "but got 'True'"),
-        (None, "'state' is empty in 1 rows: fill them"),
+        ("COMPLETED", "unknown-outcome"),
+        ("3", "unknown-outcome"),
+        ("True", "unknown-outcome"),
+        (None, "row-without-outcome"),
     ],
 )
-def test_what_says_nothing_is_refused(tmp_path, state, said):
-    with pytest.raises(ExperienceError, match=said):
+def test_what_says_nothing_is_refused(tmp_path, state, rule):
+    with refuses(rule, field="state"):
         read(tmp_path, [state])
 
 

@@ -5,11 +5,13 @@ import sys
 
 import pytest
 
-from foretune.errors import ExperienceError, ForetuneWarning
+from foretune.errors import ExperienceError
 from foretune.experience import Experience, Status
 from foretune.space.parameters import Kind
+from foretune.stores.files.dropped_rows import NOT_ENDED, TOLD_IN_PART
 from foretune.stores.formats import TableColumns
 from foretune.stores.ray import reader as importer
+from tests.refusals import refuses, warns
 
 ERROR = TableColumns(values={"error": "min"})
 
@@ -40,7 +42,7 @@ def test_the_last_report_of_each_trial_counts(tmp_path):
     write_trial(tmp_path / "one" / "t3", {"lr": 0.3, "net": {"width": 9}})
     write_trial(tmp_path / "two" / "t1", {"lr": 0.4, "net": {"width": 16}}, [{"error": 0.25}])
     (tmp_path / "one" / "experiment_state-1.json").write_text("{}")
-    with pytest.warns(ForetuneWarning, match="have not ended are left out: 1 of 'one'") as warned:
+    with warns("left-out", value=(NOT_ENDED, 1, ("one",))) as warned:
         experience = importer.read(tmp_path, columns=ERROR)
     assert [each.filename for each in warned] == [__file__]
     assert experience.tasks == ("one", "two")
@@ -180,7 +182,7 @@ def test_a_failed_trial_with_none_is_told_in_full(tmp_path):
     write_trial(tmp_path / "one" / "t1", {"lr": 0.1, "reg": "l1"}, [{"error": 0.5}])
     write_trial(tmp_path / "one" / "t2", {"lr": 0.2, "reg": None}, [], "no")
     write_trial(tmp_path / "one" / "t3", {"lr": 0.2}, [], "no")
-    with pytest.warns(ForetuneWarning, match="left out: 1 of 'one'") as warned:
+    with warns("left-out", value=(TOLD_IN_PART, 1, ("one",))) as warned:
         experience = importer.read(tmp_path, columns=ERROR)
     assert [each.filename for each in warned] == [__file__]
     assert experience.configs.dicts() == [{"lr": 0.1, "reg": "l1"}, {"lr": 0.2, "reg": None}]
@@ -253,7 +255,7 @@ def test_lists_that_change_are_choices(tmp_path):
         {"layers": layers, "paths": ["a"], "shard": [number]}
         for number, layers in enumerate(20 * [[64, 64], None, [128]])
     ]
-    with pytest.warns(ForetuneWarning, match="'shard' hold more than 30 different lists"):
+    with warns("too-many-lists", value=("shard",)):
         found = read_configs(tmp_path, configs)
     assert found == [{"layers": (64, 64)}, {"layers": None}, {"layers": (128,)}]
 
@@ -268,5 +270,5 @@ def test_what_is_ignored_is_no_hyperparameter(tmp_path):
         write_trial(tmp_path / "one" / f"t{number}", config, [{"error": 0.5}])
     columns = TableColumns(values={"error": "min"}, ignored=["depth"])
     assert importer.read(tmp_path, columns=columns).configs.dicts() == [{"x": 1}, {"x": 2}]
-    with pytest.raises(ExperienceError, match="'deep' is not: did you mean 'depth'"):
+    with refuses("unknown-ignored", value="deep"):
         importer.read(tmp_path, columns=TableColumns(values={"error": "min"}, ignored=["deep"]))

@@ -2,9 +2,10 @@ import json
 
 import pytest
 
-from foretune.errors import ExperienceError, ForetuneWarning, UsageError
+from foretune.errors import ForetuneWarning
 from foretune.experience import Direction, Status
 from foretune.space import Space
+from foretune.stores.files.dropped_rows import NOT_ENDED, TOLD_IN_PART
 from foretune.stores.files.run_table import (
     LoggedRun,
     check_columns,
@@ -13,6 +14,7 @@ from foretune.stores.files.run_table import (
     has_full_config,
 )
 from foretune.stores.formats import TableColumns
+from tests.refusals import refuses, warns
 
 LOSS = TableColumns(values={"loss": "min"})
 
@@ -45,8 +47,7 @@ def test_failures_are_kept_where_their_configuration_is_whole():
         run("b", {}, failed=True),
         run("b", {"y": 2}, failed=True),
     ]
-    said = "^runs that failed before all of their hyperparameters .* are left out: 3 of 'a', 'b'$"
-    with pytest.warns(ForetuneWarning, match=said):
+    with warns("left-out", field="runs", value=(TOLD_IN_PART, 3, ("a", "b"))):
         experience = experience_of(runs, LOSS, "here")
     assert [Status(int(s)) for s in experience.status] == [Status.DONE, *[Status.FAILED] * 3]
     assert [c["x"] for c in experience.configs.dicts()] == [0.5, 0.9, 0.1, 0.3]
@@ -74,9 +75,9 @@ def test_a_failure_with_what_is_not_active_there_is_not_whole():
 def test_runs_that_have_not_ended_are_left_out():
     """Also where they have reported the metric already."""
     runs = [run("a", {"x": 1}, 1.0), run("a", {"x": 2}, 2.0, ended=False)]
-    with pytest.warns(ForetuneWarning, match="^runs that have not ended are left out: 1 of 'a'$"):
+    with warns("left-out", value=(NOT_ENDED, 1, ("a",))):
         assert len(experience_of(runs, LOSS, "here")) == 1
-    with pytest.warns(ForetuneWarning), pytest.raises(ExperienceError, match="'here' has none"):
+    with pytest.warns(ForetuneWarning), refuses("nothing-ended", value="here"):
         experience_of(runs[1:], LOSS, "here")
 
 
@@ -107,7 +108,7 @@ def test_failures_without_what_is_active_in_them_are_left_out(tmp_path, given):
         run("a", {"model": "knn"}, failed=True),
     ]
     columns = TableColumns(values={"loss": "min"}, space=path if given else None)
-    with pytest.warns(ForetuneWarning, match="left out: 1 of 'a'"):
+    with warns("left-out", value=(TOLD_IN_PART, 1, ("a",))):
         records = experience_of(runs, columns, "here").task("a")
     assert records.configs.dicts() == [one.config for one in (*runs[:3], *runs[4:])]
     assert records.status.tolist() == [*[Status.DONE] * 3, *[Status.FAILED] * 3]
@@ -120,7 +121,7 @@ def test_failures_tell_what_is_active_where_none_succeeded():
         run("a", {"model": "knn", "C": 4.0}, failed=True),
         run("a", {"model": "knn"}, failed=True),
     ]
-    with pytest.warns(ForetuneWarning, match="left out: 1 of 'a'"):
+    with warns("left-out", value=(TOLD_IN_PART, 1, ("a",))):
         found = experience_of(runs, LOSS, "here").configs.dicts()
     assert found == [one.config for one in runs[:3]]
 
@@ -149,7 +150,7 @@ def test_none_is_not_taken_for_the_default_of_a_given_space(tmp_path):
     columns = TableColumns(values={"loss": "min"}, space=path)
     runs = [run("a", {"x": 0.5}, 1.0, nothing=["depth"]), run("a", {"x": 0.7}, 2.0)]
     path.write_text(Space.of({"x": (0.0, 1.0), "depth": (1, 9)}).to_json())
-    with pytest.raises(ExperienceError, match="'depth' is None in 1 of 2 runs"):
+    with refuses("none-outside-space", field="depth"):
         experience_of(runs, columns, "here")
     path.write_text(Space.of({"x": (0.0, 1.0), "depth": [3, None]}).to_json())
     found = experience_of(runs, columns, "here").configs.dicts()
@@ -162,24 +163,24 @@ def test_none_is_not_taken_for_the_default_of_a_given_space(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("runs", "values", "said"),
+    ("runs", "values", "rule"),
     [
-        ([], {"loss": "min"}, "has none"),
-        ([run("a", {"x": 1}, 1.0)], {}, "'loss'"),
-        ([run("a", {"x": 1}, 1.0)], {"error": "min"}, "'error'"),
-        ([run("a", {"x": 1}, 1.0, failed=True)], {"loss": "min"}, "succeeded"),
-        ([run("a", {"x": 1}, 1.0)], {"loss": "up"}, "'loss' got 'up': write min or max"),
+        ([], {"loss": "min"}, "nothing-ended"),
+        ([run("a", {"x": 1}, 1.0)], {}, "unnamed-metric"),
+        ([run("a", {"x": 1}, 1.0)], {"error": "min"}, "unknown-metric"),
+        ([run("a", {"x": 1}, 1.0, failed=True)], {"loss": "min"}, "nothing-succeeded"),
+        ([run("a", {"x": 1}, 1.0)], {"loss": "up"}, "unknown-direction"),
     ],
 )
-def test_what_is_missing_is_named(runs, values, said):
-    with pytest.raises(ExperienceError, match=said):
+def test_what_is_missing_is_named(runs, values, rule):
+    with refuses(rule):
         experience_of(runs, TableColumns(values=values), "here")
 
 
 def test_options_of_tables_are_refused():
-    with pytest.raises(UsageError, match="'seconds' belongs to table"):
+    with refuses("foreign-option", field="seconds"):
         check_columns(TableColumns(seconds="s"), "ray", task=False)
-    with pytest.raises(UsageError, match="'task' belongs to table"):
+    with refuses("foreign-option", field="task"):
         check_columns(TableColumns(task="t"), "ray", task=False)
     check_columns(TableColumns(task="t", values={"a": "min"}), "mlflow", task=True)
 

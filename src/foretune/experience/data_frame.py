@@ -159,13 +159,18 @@ def numbers_of(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         raise ExperienceError(
             f"column '{name}' must hold numbers, but got moments such as {column.iloc[0]}: name "
-            "another, or the durations between them"
+            "another, or the durations between them",
+            rule="not-a-number",
+            field=name,
         )
     numbers = pd.to_numeric(column, errors="coerce")
     wrong = column[numbers.isna() & column.notna()]
     if len(wrong):
         raise ExperienceError(
-            f"column '{name}' must hold numbers, but got {wrong.iloc[0]!r}: correct or empty it"
+            f"column '{name}' must hold numbers, but got {wrong.iloc[0]!r}: correct or empty it",
+            rule="not-a-number",
+            field=name,
+            value=wrong.iloc[0],
         )
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 

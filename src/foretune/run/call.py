@@ -17,20 +17,31 @@ class Answer(NamedTuple):
     """Why there is no result."""
 
 
+def cpu_seconds() -> float:
+    """What this process, all its threads and its finished children have used so far."""
+    return sum(os.times()[:4])
+
+
 def call(
     function: Callable[[Any], Any],
     job: Any,
     caught: type[BaseException] | tuple[type[BaseException], ...] = (Exception, SystemExit),
+    *,
+    clock: Callable[[], float] = cpu_seconds,
 ) -> Answer:
-    """What comes of `function(job)`; what it raises beyond `caught` is passed on."""
-    start = cpu_seconds()
+    """Call `function(job)`, and return what came of it.
+
+    caught: exceptions that make the call a failure. Others are passed on.
+    clock: measures the seconds, by default those of the processor.
+    """
+    start = clock()
     try:
         result = function(job)
     except MemoryError as error:
-        return Answer(None, cpu_seconds() - start, f"out of memory: {one_line(error)}")
+        return Answer(None, clock() - start, f"out of memory: {one_line(error)}")
     except caught as error:
-        return Answer(None, cpu_seconds() - start, one_line(error))
-    return Answer(result, cpu_seconds() - start)
+        return Answer(None, clock() - start, one_line(error))
+    return Answer(result, clock() - start)
 
 
 def unsendable(seconds: float, error: BaseException) -> Answer:
@@ -46,8 +57,3 @@ def one_line(error: BaseException) -> str:
     except (Exception, SystemExit):  # the trial's own code runs here
         return f"{type(error).__name__}, whose message cannot be shown"[:LONGEST_REASON]
     return f"{type(error).__name__}: {said}"[:LONGEST_REASON] if said else type(error).__name__
-
-
-def cpu_seconds() -> float:
-    """What this process, all its threads and its finished children have used so far."""
-    return sum(os.times()[:4])

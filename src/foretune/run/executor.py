@@ -21,14 +21,22 @@ def check_positive(what: str, given: Any, *names: str) -> None:
         if limit is not None and not limit > 0:
             raise UsageError(
                 f"{what} {name} must be a positive number, but got {limit}: choose one, or None "
-                "for no limit"
+                "for no limit",
+                rule="not-positive",
+                field=name,
+                value=limit,
             )
 
 
 def check_workers(workers: int) -> None:
     """Refuse a pool that could run nothing."""
     if workers < 1:
-        raise UsageError(f"a pool needs at least one worker, but got {workers}: ask for one")
+        raise UsageError(
+            f"a pool needs at least one worker, but got {workers}: ask for one",
+            rule="no-workers",
+            field="workers",
+            value=workers,
+        )
 
 
 @dataclass(frozen=True, slots=True)

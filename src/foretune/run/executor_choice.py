@@ -27,14 +27,20 @@ class ExecutorChoice:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise UsageError(
-                f"an executor must be one of {', '.join(KINDS)}, but got '{self.kind}': choose one"
+                f"an executor must be one of {', '.join(KINDS)}, but got '{self.kind}': choose one",
+                rule="unknown-executor",
+                field="executor",
+                value=self.kind,
             )
         if self.kind == "ray" and find_spec("ray") is None:
             raise MissingExtraError("ray", EXTRAS["ray"], "running trials on Ray")
         if self.address is not None and self.kind != "ray":
             raise UsageError(
                 "an address is that of a Ray cluster, but trials are to run in processes here: "
-                "ask for the executor 'ray', or leave the address out"
+                "ask for the executor 'ray', or leave the address out",
+                rule="address-without-ray",
+                field="address",
+                value=self.address,
             )
 
     @property

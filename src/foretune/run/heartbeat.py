@@ -83,7 +83,9 @@ class LivenessCheck:
     Only this process's own clock is read, so clocks of machines may differ.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, grace: float = GRACE_SECONDS) -> None:
+        self.grace = grace
+        """Seconds without a sign of life, after which a process is dead."""
         self._seen: dict[str, tuple[Hashable, float]] = {}
         self._moved: set[str] = set()
 
@@ -97,7 +99,7 @@ class LivenessCheck:
 
     def is_dead(self, token: str) -> bool:
         """True if it has shown nothing new for longer than the grace."""
-        return time.monotonic() - self._seen[token][1] > GRACE_SECONDS
+        return time.monotonic() - self._seen[token][1] > self.grace
 
     def is_unsure(self, token: str) -> bool:
         """True if it has been looked at, but has neither moved nor been still for long enough."""

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic
 
-from foretune.run.call import call
+from foretune.run.call import call, cpu_seconds
 from foretune.run.executor import Job, Outcome, Result
 
 
@@ -14,8 +14,15 @@ class InlineExecutor(Generic[Job, Result]):
 
     workers = 1
 
-    def __init__(self, function: Callable[[Job], Result]) -> None:
+    def __init__(
+        self,
+        function: Callable[[Job], Result],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        cpu_clock: Callable[[], float] = cpu_seconds,
+    ) -> None:
         self._function = function
+        self._clock, self._cpu_clock = clock, cpu_clock
         self._waiting: deque[tuple[int, Job]] = deque()
         self._submitted = 0
 
@@ -31,11 +38,11 @@ class InlineExecutor(Generic[Job, Result]):
         if not self._waiting:
             return []
         key, job = self._waiting.popleft()
-        start = time.monotonic()
-        answer = call(self._function, job)
+        start = self._clock()
+        answer = call(self._function, job, clock=self._cpu_clock)
         # Libraries may use every core here, which workers do not let them: the seconds of all their
         # threads would say that a trial is slow which is over soon.
-        seconds = min(answer.seconds, time.monotonic() - start)
+        seconds = min(answer.seconds, self._clock() - start)
         return [Outcome.of(key, answer._replace(seconds=seconds))]
 
     def close(self) -> None:

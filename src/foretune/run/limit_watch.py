@@ -2,7 +2,8 @@
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from foretune.experience import Status
 from foretune.run.executor import Limits
@@ -15,12 +16,22 @@ LONGEST_LOOK_SECONDS = 1.0
 """Looks further apart than this say that somebody stopped this process."""
 OVER_MEMORY = "out of memory: over its limit"
 """How the reason begins of what has taken more memory than it may."""
-START_SECONDS = 300.0
-"""How long a new worker may take to import what it needs, on a machine under load."""
-MESSAGE_SECONDS = 60.0
-"""How long to wait for the next bytes of an answer that has begun to arrive."""
 UNREAD_JOB = "its worker process does not read the job"
 UNFINISHED_ANSWER = "its worker process began an answer and did not finish it"
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long the guard waits for a worker, in seconds, and its clock."""
+
+    start: float = 300.0
+    """For the imports of a new worker, on a machine under load."""
+    message: float = 60.0
+    """For the next bytes of an answer that has begun to arrive."""
+    clock: Callable[[], float] = time.monotonic
+
+
+USUAL_PATIENCE = Patience()
 
 
 class Guard:
@@ -30,8 +41,8 @@ class Guard:
     workers and says why; it is for that process to find out and to clear away what is left.
     """
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+    def __init__(self, limits: Limits, patience: Patience = USUAL_PATIENCE) -> None:
+        self._limits, self._patience = limits, patience
         self._staff: tuple[Worker, ...] = ()
         self._over = threading.Event()
         self._over.set()
@@ -49,9 +60,9 @@ class Guard:
         self._over.set()
 
     def _run(self, over: threading.Event) -> None:
-        before = time.monotonic()
+        before = self._patience.clock()
         while not over.wait(LOOK_AT_WORKERS_SECONDS):
-            now = time.monotonic()
+            now = self._patience.clock()
             overslept = now - before - LOOK_AT_WORKERS_SECONDS
             for worker in self._staff:
                 if overslept > LONGEST_LOOK_SECONDS:
@@ -65,17 +76,19 @@ class Guard:
         """Why a worker that has not answered yet must end; None as long as it may go on."""
         if not worker.ready:
             reason = (
-                f"a worker process must be ready within {START_SECONDS:g} s, but it is not: "
+                f"a worker process must be ready within {self._patience.start:g} s, but it is not: "
                 "look for what the import of the evaluated function waits for"
             )
-            return Verdict(Status.FAILED, reason, elapsed) if elapsed > START_SECONDS else None
+            return (
+                Verdict(Status.FAILED, reason, elapsed) if elapsed > self._patience.start else None
+            )
         return None if worker.key is None else self._verdict_at_work(worker, elapsed)
 
     def _verdict_at_work(self, worker: Worker, elapsed: float) -> Verdict | None:
         if worker.channel.has_partial:  # an answer counts from its beginning
-            late = worker.waits_for_rest(MESSAGE_SECONDS)
+            late = worker.waits_for_rest(self._patience.message)
             return Verdict(Status.FAILED, UNFINISHED_ANSWER, elapsed) if late else None
-        if worker.channel.has_unsent and elapsed > START_SECONDS:
+        if worker.channel.has_unsent and elapsed > self._patience.start:
             return Verdict(Status.FAILED, UNREAD_JOB, elapsed)
         wall, memory = self._limits.wall_seconds, self._limits.memory_bytes
         if wall is not None and elapsed >= wall:

@@ -20,7 +20,7 @@ from foretune.errors import ForetuneError, ForetuneWarning
 from foretune.experience import Status
 from foretune.run.channel import ForeignMessageError
 from foretune.run.executor import Job, Limits, Outcome, Result, check_workers
-from foretune.run.limit_watch import Guard
+from foretune.run.limit_watch import USUAL_PATIENCE, Guard, Patience
 from foretune.run.worker import CHANNEL_LOST, CPU_SIGNAL
 from foretune.run.worker_process import Verdict, Worker, WorkerSetup
 
@@ -58,12 +58,13 @@ class ProcessPool(Generic[Job, Result]):
         *,
         workers: int = 1,
         limits: Limits = NO_LIMITS,
+        patience: Patience = USUAL_PATIENCE,
     ) -> None:
         check_workers(workers)
         self.workers = workers
         self._luggage = WorkerSetup(function)
         self._limits = limits
-        self._guard = Guard(limits)
+        self._guard = Guard(limits, patience)
         # The guard holds workers: those of a pool that is given up without `close` are to end.
         weakref.finalize(self, self._guard.close)
         self._staff: list[Worker] = []
@@ -174,7 +175,7 @@ class ProcessPool(Generic[Job, Result]):
         elapsed = time.monotonic() - worker.since
         worker.end()
         if worker.key is None:
-            warnings.warn(IDLE_MESSAGE, ForetuneWarning, stacklevel=3)
+            warnings.warn(ForetuneWarning(IDLE_MESSAGE, rule="idle-message"), stacklevel=3)
             return None
         return Outcome(worker.key, Status.FAILED, None, elapsed, FOREIGN_MESSAGE)
 
@@ -204,13 +205,15 @@ class ProcessPool(Generic[Job, Result]):
     def _handle_failed_start(self, code: int, verdict: Verdict | None) -> None:
         """A worker ended before it was ready: once may be bad luck, an error is none."""
         if verdict is not None:
-            raise ForetuneError(verdict.reason)
+            raise ForetuneError(verdict.reason, rule="worker-start", value=verdict.reason)
         self._failed_starts += 1
         if code > 0 or self._failed_starts >= MOST_FAILED_STARTS:
             raise ForetuneError(
                 "a worker process must be able to import the function it evaluates, but it "
                 f"{_exit_text(code)} while starting: define the function in a module that can be "
-                "imported"
+                "imported",
+                rule="worker-import",
+                value=code,
             )
 
 

@@ -134,11 +134,15 @@ class RayPool(Generic[Job, Result]):
             if self._address == NEW_CLUSTER:
                 raise ForetuneError(
                     f"Ray must start on this machine, but does not ({one_line(error)}): try again "
-                    "when it is less busy, or name a cluster that runs"
+                    "when it is less busy, or name a cluster that runs",
+                    rule="ray-start",
                 ) from error
             raise UsageError(
                 f"a Ray cluster must answer at its address, but '{self._address}' does not "
-                f"({one_line(error)}): start one with  ray start --head,  or correct the address"
+                f"({one_line(error)}): start one with  ray start --head,  or correct the address",
+                rule="ray-address",
+                field="address",
+                value=self._address,
             ) from error
         self._connected = True
 
@@ -162,7 +166,8 @@ class RayPool(Generic[Job, Result]):
                 raise ForetuneError(str(cause)) from error
             raise ForetuneError(
                 f"a machine of the cluster must be able to run trials, but: {one_line(cause)}; "
-                "install the same Foretune on all of them"
+                "install the same Foretune on all of them",
+                rule="ray-machine",
             ) from error
         except RayError as error:
             return self._handle_lost_task(task, error)

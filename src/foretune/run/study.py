@@ -115,7 +115,10 @@ class Study(ABC):
         if number not in running:
             raise UsageError(
                 f"only a trial that was begun or taken over here can be ended, and only once, but "
-                f"{number} is none of those that are running ({sorted(running) or 'none'})"
+                f"{number} is none of those that are running ({sorted(running) or 'none'})",
+                rule="trial-not-running",
+                field="number",
+                value=number,
             )
         if status is not Status.DONE:
             return
@@ -124,7 +127,10 @@ class Study(ABC):
             if finite(value) is None:
                 raise UsageError(
                     f"a trial that is DONE needs a finite number for each metric, but "
-                    f"'{metric.name}' of trial {number} is {value!r}: end it with Status.FAILED"
+                    f"'{metric.name}' of trial {number} is {value!r}: end it with Status.FAILED",
+                    rule="missing-value",
+                    field=metric.name,
+                    value=value,
                 )
 
     def _check_take_over(self, number: int, unfinished: Collection[int]) -> None:
@@ -132,7 +138,10 @@ class Study(ABC):
         if number not in unfinished:
             raise UsageError(
                 f"only a trial that has not ended can be taken over, but {number} is none of these "
-                f"({sorted(unfinished) or 'none'}): take one of `left_behind`"
+                f"({sorted(unfinished) or 'none'}): take one of `left_behind`",
+                rule="trial-ended",
+                field="number",
+                value=number,
             )
 
     def __enter__(self) -> Self:

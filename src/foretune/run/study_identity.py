@@ -30,10 +30,13 @@ def identity(
 class OtherStudyError(UsageError):
     """A study was begun with something else."""
 
-    def __init__(self, name: str, difference: str) -> None:
+    def __init__(self, name: str, field: str, difference: str) -> None:
         super().__init__(
             f"who joins a study must agree with it, but in '{name}' {difference}: "
-            "choose another name for the study, or what it was begun with"
+            "choose another name for the study, or what it was begun with",
+            rule="other-study",
+            field=field,
+            value=difference,
         )
         self.difference = difference
 
@@ -49,15 +52,18 @@ def check_same(name: str, stored: Mapping[str, Any], wanted: Mapping[str, Any]) 
     if stored.get("format") != wanted["format"]:
         raise UsageError(
             f"a study must be of format {FORMAT}, but '{name}' is of format "
-            f"{stored.get('format')}: use the version of foretune that began it"
+            f"{stored.get('format')}: use the version of foretune that began it",
+            rule="study-format",
+            field=name,
+            value=stored.get("format"),
         )
-    difference = (
-        _metrics_differ(stored["metrics"], wanted["metrics"])
-        or _spaces_differ(stored["space"], wanted["space"])
-        or _settings_differ(stored["settings"], wanted["settings"])
-    )
-    if difference:
-        raise OtherStudyError(name, difference)
+    for field, differ in (
+        ("metrics", _metrics_differ),
+        ("space", _spaces_differ),
+        ("settings", _settings_differ),
+    ):
+        if difference := differ(stored[field], wanted[field]):
+            raise OtherStudyError(name, field, difference)
 
 
 def _metrics_differ(stored: Any, wanted: Any) -> str:

@@ -11,7 +11,7 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foretune.errors import UsageError
+from foretune.errors import ForetuneError, UsageError
 from foretune.run.call import one_line
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = LONGEST_SHOWN
 
 
-class ResultError(Exception):
-    """A trial returned something that cannot be used: it counts as failed, with this reason."""
+class ResultError(ForetuneError):
+    """A trial returned something that cannot be used. It counts as failed, with this reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,9 @@ def plain(result: Any) -> Any:
         if len(result) > MOST_ENTRIES:
             raise ResultError(
                 f"the result may hold at most {MOST_ENTRIES:,} entries, but it holds "
-                f"{len(result):,}: return the metrics, and write the rest to a file"
+                f"{len(result):,}: return the metrics, and write the rest to a file",
+                rule="too-many-entries",
+                value=len(result),
             )
         return {
             _plain_name(name): _plain_notes(value) if name == NOTES else _plain_value(value)
@@ -78,7 +80,9 @@ def plain(result: Any) -> Any:
     except ResultError:
         raise
     except (Exception, SystemExit) as error:  # of the result's own code
-        raise ResultError(f"the result cannot be read: {one_line(error)}") from None
+        raise ResultError(
+            f"the result cannot be read: {one_line(error)}", rule="unreadable-result"
+        ) from None
 
 
 def _plain_name(name: Any) -> str:
@@ -110,7 +114,8 @@ def check_result(result: Any, metrics: "Sequence[Metric]") -> Measured:
         if len(metrics) > 1:
             names = ", ".join(metric.name for metric in metrics)
             raise ResultError(
-                f"the result must be a mapping with {names}, but got {_value_text(result)}"
+                f"the result must be a mapping with {names}, but got {_value_text(result)}",
+                rule="not-a-mapping",
             )
         return Measured({metrics[0].name: _require_finite(metrics[0].name, result)})
     for metric in metrics:
@@ -118,7 +123,9 @@ def check_result(result: Any, metrics: "Sequence[Metric]") -> Measured:
             names = ", ".join(result) or "nothing"
             raise ResultError(
                 f"the result must hold '{metric.name}', but it holds {names:.80}: name another "
-                "metric, or return this one"
+                "metric, or return this one",
+                rule="missing-metric",
+                field=metric.name,
             )
     wanted = {metric.name: _require_finite(metric.name, result[metric.name]) for metric in metrics}
     found = {name: finite(value) for name, value in result.items() if name not in wanted}
@@ -130,7 +137,9 @@ def _require_finite(name: str, value: Any) -> float:
     number = finite(value)
     if number is None:
         raise ResultError(
-            f"the result '{name}' must be a finite number, but got {_value_text(value)}"
+            f"the result '{name}' must be a finite number, but got {_value_text(value)}",
+            rule="not-finite",
+            field=name,
         )
     return number
 
@@ -159,7 +168,9 @@ def _value_text(value: Any) -> str:
 
 def _notes(given: Any) -> dict[str, Any]:
     if isinstance(given, Unusable):
-        raise ResultError(f"the notes of a result must be JSON values: {given.text}")
+        raise ResultError(
+            f"the notes of a result must be JSON values: {given.text}", rule="notes-not-json"
+        )
     notes: dict[str, Any] = {} if given is None else given
     return notes
 
@@ -188,7 +199,9 @@ def _find_function(name: str, folder: str) -> Callable[[dict[str, Any]], Any]:
     if not (module_name and colon and path):
         raise UsageError(
             f"a function must be written as module:function, but got '{name}': such as train:run "
-            "for the function run in train.py"
+            "for the function run in train.py",
+            rule="function-notation",
+            value=name,
         )
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -197,19 +210,26 @@ def _find_function(name: str, folder: str) -> Callable[[dict[str, Any]], Any]:
     except (Exception, SystemExit) as error:
         raise UsageError(
             f"the module of '{name}' must be one that can be imported from '{folder}', but: "
-            f"{one_line(error)}; {_remedy(name, error)}"
+            f"{one_line(error)}; {_remedy(name, error)}",
+            rule="module-import",
+            value=name,
         ) from error
     for part in path.split("."):
         if not hasattr(found, part):
             raise UsageError(
                 f"the function of '{name}' must exist, but there is no '{part}' in "
-                f"{getattr(found, '__name__', found)}: check its name"
+                f"{getattr(found, '__name__', found)}: check its name",
+                rule="unknown-function",
+                field=part,
+                value=name,
             )
         found = getattr(found, part)
     if not callable(found):
         raise UsageError(
             f"'{name}' must be a function, but it is of type {type(found).__name__}: name "
-            "something that can be called with a configuration"
+            "something that can be called with a configuration",
+            rule="not-callable",
+            value=name,
         )
     function: Callable[[dict[str, Any]], Any] = found
     return function

@@ -20,12 +20,6 @@ from foretune.run.trial_results import Measured, ResultError, check_result
 from foretune.search.optimizer import Optimizer
 from foretune.search.suggestions import Suggestion, Told
 
-LOOK_AT_STUDY_SECONDS = 2.0
-"""How often to look for what other processes did, while nothing happens here."""
-LOOK_WHILE_LEARNING_SECONDS = 0.5
-"""The same while the next suggestion waits until the optimiser has learnt."""
-AWAY_SECONDS = 300.0
-"""How long to wait for a server that went away, say because it is started anew."""
 MOST_ABANDONED = 5
 """A trial during which so many processes died is not tried again: it may be what kills them."""
 
@@ -51,6 +45,22 @@ class Budget:
 
     def __post_init__(self) -> None:
         check_positive("a budget of", self, "trials", "seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class LoopTimes:
+    """How long the loop waits, in seconds, and its clock."""
+
+    look: float = 2.0
+    """Between two looks for changes by other processes."""
+    look_while_learning: float = 0.5
+    """The same while the optimiser learns before its next suggestion."""
+    away: float = 300.0
+    """For a server that went away. It may be restarting."""
+    clock: Callable[[], float] = time.monotonic
+
+
+USUAL_TIMES = LoopTimes()
 
 
 class Watch(Protocol):
@@ -83,6 +93,7 @@ def tune(
     budget: Budget,
     *,
     watch: Watch = SILENT_WATCH,
+    times: LoopTimes = USUAL_TIMES,
 ) -> Ending:
     """Run trials until the budget is used up, and say what ended it.
 
@@ -93,7 +104,7 @@ def tune(
     """
     _check_new(optimizer)
     _check_objectives(optimizer, study)
-    tuning = _Tuning(study, optimizer, executor, budget, watch)
+    tuning = _Tuning(study, optimizer, executor, budget, watch, times)
     with stopping.absorb_requests():
         try:
             return tuning.run()
@@ -106,7 +117,9 @@ def _check_new(optimizer: Optimizer) -> None:
     if told or pending:
         raise UsageError(
             f"an optimiser must be new, for it is told all that the study holds, but this one was "
-            f"told {told} trials and waits for {pending}: make another one"
+            f"told {told} trials and waits for {pending}: make another one",
+            rule="used-optimizer",
+            value=(told, pending),
         )
 
 
@@ -121,12 +134,16 @@ def _check_objectives(optimizer: Optimizer, study: Study) -> None:
     if len(objectives) > len(names):
         raise UsageError(
             f"an optimiser must have at most as many objectives as the study has metrics, but got "
-            f"{len(objectives)} and {len(names)}: add metrics"
+            f"{len(objectives)} and {len(names)}: add metrics",
+            rule="too-many-objectives",
+            value=len(objectives),
         )
     if any(o in names and o != name for o, name in zip(objectives, names, strict=False)):
         raise UsageError(
             f"the objectives of an optimiser must be the study's first metrics, in order, but "
-            f"{list(objectives)} are others than {list(names)}: put these metrics first"
+            f"{list(objectives)} are others than {list(names)}: put these metrics first",
+            rule="other-objectives",
+            value=tuple(objectives),
         )
 
 
@@ -140,10 +157,11 @@ class _Tuning:
         executor: Executor[dict[str, Any], Any],
         budget: Budget,
         watch: Watch,
+        times: LoopTimes,
     ) -> None:
         self._study, self._optimizer, self._executor = study, optimizer, executor
-        self._budget, self._watch = budget, watch
-        self._end = None if budget.seconds is None else time.monotonic() + budget.seconds
+        self._budget, self._watch, self._times = budget, watch, times
+        self._end = None if budget.seconds is None else times.clock() + budget.seconds
         self._learning = BackgroundLearning(optimizer)
         self._reserved = 0.0
         self._running: dict[int, int] = {}
@@ -181,21 +199,23 @@ class _Tuning:
 
         again: what to do instead from the second time on.
         """
-        until, is_first = time.monotonic() + AWAY_SECONDS, True
+        until, is_first = self._times.clock() + self._times.away, True
         while True:
             try:
                 return action() if is_first or again is None else again()
             except StoreAwayError as error:
-                if time.monotonic() > until:
+                if self._times.clock() > until:
                     raise
                 if is_first:
                     warnings.warn(
-                        f"{error}; trying again for {AWAY_SECONDS / 60:.0f} minutes",
-                        ForetuneWarning,
+                        ForetuneWarning(
+                            f"{error}; trying again for {self._times.away / 60:.0f} minutes",
+                            rule="store-away",
+                        ),
                         stacklevel=2,
                     )
             is_first = False
-            time.sleep(LOOK_AT_STUDY_SECONDS)
+            time.sleep(self._times.look)
             stopping.check()
 
     def _look_and_fill(self) -> Ending | None:
@@ -369,10 +389,10 @@ class _Tuning:
 
     def _patience(self) -> float:
         is_learning = self._learning.is_running
-        look = LOOK_WHILE_LEARNING_SECONDS if is_learning else LOOK_AT_STUDY_SECONDS
+        look = self._times.look_while_learning if is_learning else self._times.look
         return max(0.0, min(self._seconds_left(), look))
 
     def _seconds_left(self) -> float:
         if self._end is None:
             return math.inf
-        return self._end - self._reserved - time.monotonic()
+        return self._end - self._reserved - self._times.clock()

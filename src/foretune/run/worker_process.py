@@ -51,7 +51,8 @@ def _pack(function: Callable[[Any], Any]) -> bytes:
     except Exception as error:  # of any kind: a function may be an object with code of its own
         raise UsageError(
             "a worker process must be able to import the function it evaluates, but it cannot be "
-            f"sent there ({one_line(error)}): define the function in a module that can be imported"
+            f"sent there ({one_line(error)}): define the function in a module that can be imported",
+            rule="worker-import",
         ) from error
 
 

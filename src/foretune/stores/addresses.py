@@ -30,7 +30,10 @@ def storage_url(given: str) -> str:
             raise UsageError(
                 "a store must be a URL (sqlite:///PATH, postgresql://..., mysql://...) or the path "
                 f"of an SQLite file ending with {', '.join(SQLITE_FILES)}, but got '{given}': "
-                "name the file so, or write sqlite:/// before its path"
+                "name the file so, or write sqlite:/// before its path",
+                rule="store-address",
+                field="store",
+                value=given,
             )
         return _sqlite_url(Path(given))
     kind = given.split("://", 1)[0]
@@ -39,12 +42,17 @@ def storage_url(given: str) -> str:
             raise UsageError(
                 f"an SQLite store must be written as {SQLITE}PATH, but got "
                 f"'{hide_passwords(given)}': "
-                "write three slashes before the path, and one more where it begins with one"
+                "write three slashes before the path, and one more where it begins with one",
+                rule="sqlite-address",
+                field="store",
             )
         return _sqlite_url(sqlite_path(given), parse_url(given).query)
     if kind.partition("+")[0] not in DRIVERS:
         raise UsageError(
-            f"a store must be SQLite, PostgreSQL or MySQL, but got '{kind}://...': choose one"
+            f"a store must be SQLite, PostgreSQL or MySQL, but got '{kind}://...': choose one",
+            rule="unknown-database",
+            field="store",
+            value=kind,
         )
     return with_driver(given)
 
@@ -63,17 +71,32 @@ def check_file(path: Path) -> None:
     """Refuse what cannot be an SQLite file."""
     check_writable(str(path))
     if path.name in ("", ":memory:"):
-        raise UsageError("an SQLite store needs a file, but got none: write sqlite:///PATH")
+        raise UsageError(
+            "an SQLite store needs a file, but got none: write sqlite:///PATH",
+            rule="no-store-file",
+            field="store",
+        )
     if not path.parent.is_dir():
         raise UsageError(
-            f"the folder of a store must exist, but there is no '{path.parent}': make it first"
+            f"the folder of a store must exist, but there is no '{path.parent}': make it first",
+            rule="missing-folder",
+            field="store",
+            value=str(path.parent),
         )
     if path.is_dir():
-        raise UsageError(f"a store must be a file, but '{path}' is a folder: name a file in it")
+        raise UsageError(
+            f"a store must be a file, but '{path}' is a folder: name a file in it",
+            rule="not-a-file",
+            field="store",
+            value=str(path),
+        )
     if path.exists() and path.stat().st_size:
         if not holds_sqlite(path):
             raise UsageError(
-                f"a store must be an SQLite file, but '{path}' is something else: name another file"
+                f"a store must be an SQLite file, but '{path}' is none: name another file",
+                rule="not-sqlite",
+                field="store",
+                value=str(path),
             )
         _check_whole(path)
 
@@ -88,7 +111,10 @@ def _check_whole(path: Path) -> None:
     except sqlite3.DatabaseError as error:
         raise UsageError(
             f"a store must be an SQLite file that is whole, but '{path}' is damaged ({error}): put "
-            "a copy of it in its place, or name another file"
+            "a copy of it in its place, or name another file",
+            rule="damaged-store",
+            field="store",
+            value=str(path),
         ) from error
 
 

@@ -47,12 +47,18 @@ class TableColumns:
         if self.space is not None and self.ignored:
             raise UsageError(
                 f"a space says itself what is no hyperparameter, but '{self.ignored[0]}' was to be "
-                "ignored as well: remove it from the space"
+                "ignored as well: remove it from the space",
+                rule="ignored-beside-space",
+                field="ignored",
+                value=self.ignored[0],
             )
         if self.config_column is not None and self.config_prefix is not None:
             raise UsageError(
                 "hyperparameters stand in one column or in several, but got the column "
-                f"'{self.config_column}' and the prefix '{self.config_prefix}': give one of them"
+                f"'{self.config_column}' and the prefix '{self.config_prefix}': give one of them",
+                rule="config-column-and-prefix",
+                field="config_column",
+                value=self.config_column,
             )
 
 
@@ -66,7 +72,10 @@ def direction_of(column: str, given: str) -> Direction:
     except ValueError:
         raise ExperienceError(
             f"a metric must be minimised or maximised, but '{column}' got '{given}': "
-            "write min or max"
+            "write min or max",
+            rule="unknown-direction",
+            field=column,
+            value=given,
         ) from None
 
 
@@ -75,7 +84,10 @@ def check_ignore_names(ignored: Sequence[str], known: Sequence[str]) -> None:
     for name in ignored:
         if name not in known:
             raise ExperienceError(
-                f"what is ignored must be there, but '{name}' is not: {suggestion(name, known)}"
+                f"what is ignored must be there, but '{name}' is not: {suggestion(name, known)}",
+                rule="unknown-ignored",
+                field="ignored",
+                value=name,
             )
 
 
@@ -176,14 +188,20 @@ def import_experience(
     if importer is None:
         raise ExperienceError(
             f"a source must be of a known kind, but got '{kind}': choose one of "
-            f"{', '.join(IMPORTERS)}"
+            f"{', '.join(IMPORTERS)}",
+            rule="unknown-source-kind",
+            field="kind",
+            value=kind,
         )
     options: dict[str, Any] = {"columns": columns, "space_id": space_id, "studies": studies}
     for name, value in options.items():
         if name not in importer.options and value and value != NO_COLUMNS:
             takers = ", ".join(i.name for i in IMPORTERS.values() if name in i.options)
             raise UsageError(
-                f"the option '{name}' belongs to {takers}, but the kind is '{kind}': leave it out"
+                f"the option '{name}' belongs to {takers}, but the kind is '{kind}': leave it out",
+                rule="foreign-option",
+                field=name,
+                value=kind,
             )
     taken = {name: options[name] for name in importer.options}
     return importer.read(source, progress=progress, **taken)

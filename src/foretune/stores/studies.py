@@ -25,7 +25,12 @@ def open_study(
     settings: what else all processes that join must agree on (JSON values).
     """
     if not metrics:
-        raise UsageError(f"a study needs at least one metric, but '{name}' got none: name one")
+        raise UsageError(
+            f"a study needs at least one metric, but '{name}' got none: name one",
+            rule="no-metric",
+            field="metrics",
+            value=name,
+        )
     check_writable("study", name)
     if url is None:
         return MemoryStudy(name, space, metrics)

@@ -56,7 +56,9 @@ def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
         raise ExperienceError(
             "a meta-dataset of DeepPipe must hold tables of numbers as it was published, but "
-            f"'{source}' does not ({error}): get the file again"
+            f"'{source}' does not ({error}): get the file again",
+            rule="not-published-tables",
+            value=str(source),
         ) from error
 
 
@@ -86,13 +88,18 @@ def _load(path: Path) -> dict[str, Any]:
             data = json.load(stream)
     except (ValueError, OSError, RecursionError) as error:
         raise ExperienceError(
-            f"a meta-dataset must be a JSON file, but '{path}' is not: {error}"
+            f"a meta-dataset must be a JSON file, but '{path}' is not: {error}",
+            rule="not-json",
+            value=str(path),
         ) from error
     missing = [name for name in NEEDED if not isinstance(data, dict) or not data.get(name)]
     if missing:
         raise ExperienceError(
             f"a meta-dataset of DeepPipe must have the entry '{missing[0]}', but '{path}' does "
-            "not: give one of the files *_meta_dataset.json"
+            "not: give one of the files *_meta_dataset.json",
+            rule="missing-entry",
+            field=missing[0],
+            value=str(path),
         )
     checked: dict[str, Any] = data
     return checked
@@ -106,7 +113,9 @@ def _layout_of(data: dict[str, Any], source: Path | str) -> DatasetLayout:
     known = ", ".join(layout.name for layout in LAYOUTS)
     raise ExperienceError(
         f"the columns of a meta-dataset must be those of {known}, "
-        f"but '{source}' has algorithms with {list(widths)} columns"
+        f"but '{source}' has algorithms with {list(widths)} columns",
+        rule="unknown-layout",
+        value=source,
     )
 
 
@@ -198,7 +207,9 @@ def _hyperparameters(columns: dict[str, int], table: Floats) -> Iterator[tuple[s
         if not (hot.sum(axis=1) == 1).all():
             raise ExperienceError(
                 f"the one-hot columns of '{base}' must hold a single one in each row, but they "
-                "do not: the file is damaged"
+                "do not: the file is damaged",
+                rule="damaged-one-hot",
+                field=base,
             )
         yield base, np.array(list(choices))[hot.argmax(axis=1)]
 
@@ -211,7 +222,9 @@ def _task_names(data: dict[str, Any], n: int) -> list[str]:
     names = data.get("original_dataset_id") or data.get("pipelines_names") or range(n)
     if len(names) != n:
         raise ExperienceError(
-            f"a meta-dataset must name each of its {n} tasks, but it has {len(names)} names"
+            f"a meta-dataset must name each of its {n} tasks, but it has {len(names)} names",
+            rule="task-names",
+            value=len(names),
         )
     return [str(name) for name in names]
 

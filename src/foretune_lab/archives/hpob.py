@@ -61,9 +61,15 @@ def _json(archive: Archive, member: str) -> dict[str, Any]:
         try:
             data = json.load(stream)
         except (ValueError, RecursionError) as error:
-            raise ExperienceError(f"'{member}' must be JSON, but it is not: {error}") from error
+            raise ExperienceError(
+                f"'{member}' must be JSON, but it is not: {error}", rule="not-json", value=member
+            ) from error
     if not isinstance(data, dict) or not all(isinstance(of, dict) for of in data.values()):
-        raise ExperienceError(f"'{member}' must hold search spaces by name, but it does not")
+        raise ExperienceError(
+            f"'{member}' must hold search spaces by name, but it does not",
+            rule="no-search-spaces",
+            value=member,
+        )
     return data
 
 
@@ -74,11 +80,17 @@ def _choose_space(parts: Mapping[str, Mapping[str, Any]], space_id: str | None) 
     if space_id is None:
         raise ExperienceError(
             f"one search space must be chosen, but the source holds {', '.join(known) or 'none'}: "
-            "name one of them as space_id"
+            "name one of them as space_id",
+            rule="choose-search-space",
+            field="space_id",
+            value=tuple(known),
         )
     if space_id not in known:
         raise ExperienceError(
-            f"the search space must be one of {', '.join(known) or 'none'}, but got '{space_id}'"
+            f"the search space must be one of {', '.join(known) or 'none'}, but got '{space_id}'",
+            rule="unknown-search-space",
+            field="space_id",
+            value=space_id,
         )
     return space_id
 
@@ -91,7 +103,9 @@ def _experience(
     if len({x.shape[1] for x, _ in tables}) != 1 or len(set(tasks)) < len(tasks):
         raise ExperienceError(
             f"the datasets of search space '{name}' must have configurations of equal length and "
-            "lie in one part each, but they do not"
+            "lie in one part each, but they do not",
+            rule="uneven-datasets",
+            field=name,
         )
     x = np.concatenate([configurations for configurations, _ in tables])
     sizes = [len(accuracies) for _, accuracies in tables]
@@ -123,12 +137,16 @@ def _starts(designs: Any, task: str, first: int, size: int) -> dict[str, list[in
     except (AttributeError, TypeError, ValueError, ArithmeticError) as error:
         raise ExperienceError(
             f"the initial designs of dataset '{task}' must be lists of its rows by name, but they "
-            "are not"
+            "are not",
+            rule="unreadable-starts",
+            field=task,
         ) from error
     if any(not 0 <= row < size for of in rows.values() for row in of):
         raise ExperienceError(
             f"the initial designs of dataset '{task}' must name rows between 0 and {size - 1}, but "
-            "they name others"
+            "they name others",
+            rule="unknown-start-rows",
+            field=task,
         )
     return {seed: [first + row for row in of] for seed, of in rows.items()}
 
@@ -140,16 +158,22 @@ def _table(table: Any, task: str) -> tuple[Floats, Floats]:
         y = np.array(table["y"], dtype=np.float64).reshape(-1)
     except (LookupError, TypeError, ValueError, ArithmeticError) as error:
         raise ExperienceError(
-            f"dataset '{task}' must have a matrix 'X' and a column 'y', but it does not"
+            f"dataset '{task}' must have a matrix 'X' and a column 'y', but it does not",
+            rule="no-x-and-y",
+            field=task,
         ) from error
     if x.ndim != 2 or len(x) != len(y):
         raise ExperienceError(
             f"dataset '{task}' must have one accuracy a configuration, but it has {len(y)} for "
-            f"an 'X' of shape {x.shape}"
+            f"an 'X' of shape {x.shape}",
+            rule="accuracy-count",
+            field=task,
         )
     if (x < -ROUNDING).any() or (x > 1 + ROUNDING).any():
         raise ExperienceError(
             f"configurations must lie in [0, 1], but those of dataset '{task}' reach from "
-            f"{x.min():g} to {x.max():g}"
+            f"{x.min():g} to {x.max():g}",
+            rule="outside-unit-cube",
+            field=task,
         )
     return np.clip(x, 0.0, 1.0), y

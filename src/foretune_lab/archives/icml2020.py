@@ -66,7 +66,9 @@ def _only_blackbox(frame: pd.DataFrame, source: Path | str) -> str:
     if len(names) != 1:
         raise ExperienceError(
             f"a table must hold one blackbox, but '{source}' holds {', '.join(names)}: "
-            "split it into one file each"
+            "split it into one file each",
+            rule="several-blackboxes",
+            value=tuple(names),
         )
     return names[0]
 
@@ -76,7 +78,9 @@ def _hyperparameters(frame: pd.DataFrame, source: Path | str) -> pd.DataFrame:
     if not columns:
         raise ExperienceError(
             f"the hyperparameters must stand in columns that begin with 'hp_', but '{source}' "
-            "has none"
+            "has none",
+            rule="no-hyperparameter",
+            value=str(source),
         )
     return frame[columns].rename(columns=lambda name: name.removeprefix("hp_"))
 
@@ -89,7 +93,9 @@ def _operations(codes: pd.DataFrame) -> pd.DataFrame:
         if len(unknown):
             raise ExperienceError(
                 f"an operation must have a number from 0 to {len(names) - 1}, but '{edge}' has "
-                f"{unknown.iloc[0]!r}"
+                f"{unknown.iloc[0]!r}",
+                rule="unknown-operation",
+                field=str(edge),
             )
     return pd.DataFrame({edge: codes[edge].map(names) for edge in codes})
 

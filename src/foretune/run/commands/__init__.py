@@ -51,15 +51,24 @@ class Command:
     def check(self, space: "Space") -> None:
         """Refuse placeholders that are no hyperparameters, or whose values may not stand there."""
         if not self.template.strip():
-            raise UsageError("a command must not be empty: write the program and its arguments")
+            raise UsageError(
+                "a command must not be empty: write the program and its arguments",
+                rule="empty-command",
+            )
         if "\0" in self.template:
-            raise UsageError("a command must not hold the character 0: remove it")
+            raise UsageError(
+                "a command must not hold the character 0: remove it",
+                rule="null-character",
+                field="command",
+            )
         names = [each.name for each in split_atoms(self.template) if isinstance(each, Slot)]
         for name in names:
             if name not in space.names:
                 raise UsageError(
                     f"a placeholder must be a hyperparameter of the space, but '{{{name}}}' is "
-                    f"none of {', '.join(space.names):.500}: correct it, or write {{{{ for a brace"
+                    f"none of {', '.join(space.names):.500}: correct it, or write {{{{ for a brace",
+                    rule="unknown-placeholder",
+                    field=name,
                 )
         parameters = {each.name: each for each in space.parameters if each.name in names}
         self._check_numbers(parameters)
@@ -74,7 +83,10 @@ class Command:
             if wrong is not None:
                 raise UsageError(
                     f"in a command, '{{{name}}}' must be a number where it stands, because "
-                    f"{reason}; but '{name}' can be {wrong!r:.80}: {REMEDY}"
+                    f"{reason}; but '{name}' can be {wrong!r:.80}: {REMEDY}",
+                    rule="number-place",
+                    field=name,
+                    value=wrong,
                 )
 
     def _check_unread(self, space: "Space", names: list[str]) -> None:
@@ -87,14 +99,18 @@ class Command:
             if name not in always:
                 raise UsageError(
                     f"a placeholder must always have a value in a command with {plan.unread}, but "
-                    f"'{name}' can be inactive: {REMEDY}"
+                    f"'{name}' can be inactive: {REMEDY}",
+                    rule="inactive-placeholder",
+                    field=name,
                 )
         atoms = split_atoms(self.template)
         for atom, after in pairwise(atoms):
             if isinstance(atom, Slot) and after in ("<", ">"):
                 raise UsageError(
                     f"a placeholder must not stand just before '{after}', which would take a "
-                    f"number for a stream, but '{{{atom.name}}}' does: put a blank between them"
+                    f"number for a stream, but '{{{atom.name}}}' does: put a blank between them",
+                    rule="placeholder-before-arrow",
+                    field=atom.name,
                 )
 
     def start(self, config: Mapping[str, Any]) -> CommandStart:
@@ -117,5 +133,8 @@ def _check_texts(name: str, parameter: "Parameter") -> None:
         try:
             check_passable(name, text)
         except CommandError as error:
-            raise UsageError(f"a value must be a text that programs can get, but {error}: "
-                             "choose another one") from error  # fmt: skip
+            raise UsageError(
+                f"a value must be a text that programs can get, but {error}: choose another one",
+                rule=error.rule,
+                field=name,
+            ) from error

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from foretune.errors import ForetuneError
 from foretune.run.commands.places import (
     ASSIGNMENT,
     NUMBER,
@@ -43,8 +44,8 @@ SHELL = "/bin/sh"
 OPTION = re.compile(r"--?[^\s=\d.][^\s=]*")
 
 
-class CommandError(Exception):
-    """A command that failed; the trial's reason."""
+class CommandError(ForetuneError):
+    """A command that failed. Its message is the trial's reason."""
 
 
 class CommandStart(NamedTuple):
@@ -72,7 +73,12 @@ class Plan:
         texts = {name: str(value) for name, value in config.items()}
         for name, reason in self.number_places:
             if name in texts and NUMBER.fullmatch(texts[name]) is None:
-                raise CommandError(f"the value of '{name}' must be a number, because {reason}")
+                raise CommandError(
+                    f"the value of '{name}' must be a number, because {reason}",
+                    rule="number-place",
+                    field=name,
+                    value=texts[name],
+                )
         if self.script is None:
             return CommandStart([SHELL, "-c", _fill(self.template, texts)], {})
         for name in _slots(self.script):
@@ -102,11 +108,17 @@ def plan_of(template: str) -> Plan:
 def check_passable(name: str, text: str) -> None:
     """Refuse a value that the system passes to no program."""
     if "\0" in text:
-        raise CommandError(f"the value of '{name}' holds the character 0, which ends a text")
+        raise CommandError(
+            f"the value of '{name}' holds the character 0, which ends a text",
+            rule="null-character",
+            field=name,
+        )
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise CommandError(f"the value of '{name}' holds half of a character") from None
+        raise CommandError(
+            f"the value of '{name}' holds half of a character", rule="half-character", field=name
+        ) from None
 
 
 def _check_names(script: Script) -> None:
@@ -220,5 +232,7 @@ def _fill(template: str, texts: Mapping[str, str]) -> str:
     atoms = split_atoms(template)
     missing = [each.name for each in atoms if isinstance(each, Slot) and each.name not in texts]
     if missing:
-        raise CommandError(f"the configuration has no value of '{missing[0]}'")
+        raise CommandError(
+            f"the configuration has no value of '{missing[0]}'", rule="no-value", field=missing[0]
+        )
     return "".join(texts[each.name] if isinstance(each, Slot) else each for each in atoms)

@@ -74,7 +74,9 @@ def run(start: CommandStart, variables: dict[str, str], memory_bytes: int | None
             _end(process)
             raise
     if process.returncode:
-        raise CommandError(_failure(process.returncode, printed.errors))
+        raise CommandError(
+            _failure(process.returncode, printed.errors), rule="exit-code", value=process.returncode
+        )
     return printed
 
 
@@ -87,7 +89,9 @@ def json_result(output: Tail) -> Any:
             continue
         if isinstance(found, dict | int | float) and not isinstance(found, bool):
             return found
-    raise CommandError(f"it printed no line that is a JSON number or object{output.was_cut()}")
+    raise CommandError(
+        f"it printed no line that is a JSON number or object{output.was_cut()}", rule="no-result"
+    )
 
 
 def _start(start: CommandStart, variables: dict[str, str]) -> subprocess.Popen[bytes]:
@@ -102,7 +106,7 @@ def _start(start: CommandStart, variables: dict[str, str]) -> subprocess.Popen[b
     except OSError as error:
         program = start.arguments[0]
         reason = f"'{program}' cannot be started: {error.strerror or error}"
-        raise CommandError(reason[:LONGEST_REASON]) from error
+        raise CommandError(reason[:LONGEST_REASON], rule="not-started", value=program) from error
 
 
 def _read(process: subprocess.Popen[bytes], printed: Printed, memory_bytes: int | None) -> None:

@@ -16,7 +16,9 @@ def existing(source: Path | str) -> Path:
     path = Path(source)
     if not path.exists():
         raise ExperienceError(
-            f"the source of an import must exist, but there is no '{path}': correct its path"
+            f"the source of an import must exist, but there is no '{path}': correct its path",
+            rule="missing-source",
+            value=str(path),
         )
     return path
 
@@ -58,7 +60,10 @@ class Archive:
         if member is None:
             raise ExperienceError(
                 f"the source must hold a file '{ending}', but '{self.path}' does not: "
-                "give the folder or the wheel that it came in"
+                "give the folder or the wheel that it came in",
+                rule="missing-member",
+                field=ending,
+                value=str(self.path),
             )
         return member
 
@@ -82,7 +87,11 @@ class Archive:
 
 
 def _not_whole(path: Path, error: Exception) -> ExperienceError:
-    return ExperienceError(f"an archive must be whole, but '{path}' is not ({error}): get it again")
+    return ExperienceError(
+        f"an archive must be whole, but '{path}' is not ({error}): get it again",
+        rule="damaged-archive",
+        value=str(path),
+    )
 
 
 def _outermost_first(names: Iterable[str]) -> tuple[str, ...]:

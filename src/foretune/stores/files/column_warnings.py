@@ -57,7 +57,9 @@ def _say_thousands(cells: Columns) -> None:
         if any(map(_is_number, values)) and all(map(THOUSANDS.fullmatch, texts)):
             _warn(
                 f"'{name}' has numbers and the text '{min(texts)}', so all of them are choices; "
-                "write the number without commas if it is one"
+                "write the number without commas if it is one",
+                "number-with-commas",
+                name,
             )
 
 
@@ -69,7 +71,9 @@ def _say_numbers(cells: Columns) -> None:
         if texts and only_texts and all(map(NUMBER.fullmatch, texts)):
             _warn(
                 f"'{name}' holds numbers as texts, such as '{min(texts)}', so they are choices; "
-                "save them as numbers if they are"
+                "save them as numbers if they are",
+                "numbers-as-texts",
+                name,
             )
 
 
@@ -99,8 +103,9 @@ def _say_no_hyperparameters(cells: Columns) -> None:
     )
     _warn(
         f"{quote_names(names)}: taken for hyperparameters, but probably none; if so, import again "
-        "with "
-        f"{said}"
+        f"with {said}",
+        "doubtful-columns",
+        tuple(names),
     )
 
 
@@ -147,5 +152,5 @@ def _is_duration(cell: Any) -> bool:
     return isinstance(cell, timedelta) or as_text
 
 
-def _warn(text: str) -> None:
-    warnings.warn(text, ForetuneWarning, stacklevel=4)
+def _warn(text: str, rule: str, value: object) -> None:
+    warnings.warn(ForetuneWarning(text, rule=rule, value=value), stacklevel=4)

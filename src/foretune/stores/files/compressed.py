@@ -27,7 +27,9 @@ def check_size(name: str, packed: int, unpacked: int) -> None:
     if unpacked > max(ALWAYS_FINE, MOST_TIMES * packed):
         raise ExperienceError(
             f"a packed table must not be {MOST_TIMES} times as large when it is unpacked, but "
-            f"'{name}' is: get the file again from its publisher, or unpack it yourself"
+            f"'{name}' is: get the file again from its publisher, or unpack it yourself",
+            rule="inflated-table",
+            value=name,
         )
 
 

@@ -146,7 +146,9 @@ def _check_names(path: Path, start: str, separator: str) -> None:
     if twice:
         raise ExperienceError(
             f"the columns of a table must have different names, but '{path.name}' has "
-            f"'{twice[0]}' twice: rename one of them, or leave it out"
+            f"'{twice[0]}' twice: rename one of them, or leave it out",
+            rule="repeated-column",
+            field=twice[0],
         )
 
 

@@ -20,8 +20,12 @@ def say_left_out(what: str, why: str, tasks: Sequence[str], *, stacklevel: int) 
     """
     if tasks:
         warnings.warn(
-            f"{what} that {why} are left out: {len(tasks)} of "
-            f"{quote_names(list(dict.fromkeys(tasks)))}",
-            ForetuneWarning,
+            ForetuneWarning(
+                f"{what} that {why} are left out: {len(tasks)} of "
+                f"{quote_names(list(dict.fromkeys(tasks)))}",
+                rule="left-out",
+                field=what,
+                value=(why, len(tasks), tuple(dict.fromkeys(tasks))),
+            ),
             stacklevel=stacklevel,
         )

@@ -64,7 +64,8 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
         raise ExperienceError(
             "a table needs a column that names the task and at least one metric, but "
             f"{'no task' if columns.task is None else 'no value'} column was named: name both, "
-            "such as  --task dataset --value error:min"
+            "such as  --task dataset --value error:min",
+            rule="no-task-or-value-column",
         )
     metrics = [Metric(column, direction_of(column, way)) for column, way in columns.values.items()]
     _check_meanings(columns)
@@ -197,7 +198,10 @@ def _without_prefix(table: FileTable, named: list[str], prefix: str) -> FileTabl
         raise ExperienceError(
             f"the columns of hyperparameters must begin with the given prefix, '{prefix}', but the "
             f"columns are {quote_names([name for name in table.names if name not in named])}: give "
-            "another prefix, or none"
+            "another prefix, or none",
+            rule="no-column-with-prefix",
+            field="config_prefix",
+            value=prefix,
         )
     called = {name: name.removeprefix(prefix) for name in found}
     _check_not_taken(called.values(), named)
@@ -209,7 +213,9 @@ def _check_not_taken(names: Iterable[str], named: Collection[str]) -> None:
         if name in named:
             raise ExperienceError(
                 f"a hyperparameter may not bear the name of another column, but '{name}' is "
-                "both: rename that column"
+                "both: rename that column",
+                rule="name-of-another-column",
+                field=name,
             )
 
 
@@ -245,7 +251,9 @@ def _tasks(column: ColumnCells, name: str) -> ColumnCells:
     if not column.present.all():
         raise ExperienceError(
             f"every row must name its task, but column '{name}' is empty in "
-            f"{int((~column.present).sum())} rows: fill or drop them"
+            f"{int((~column.present).sum())} rows: fill or drop them",
+            rule="row-without-task",
+            field=name,
         )
     return column.replace(pd.Series(column.different).astype(str).tolist())
 
@@ -293,7 +301,10 @@ def _check_meanings(columns: TableColumns) -> None:
         if column in meanings:
             raise ExperienceError(
                 f"a column has one meaning, but '{column}' was named as {meanings[column]} and as "
-                f"{meaning}: name another, or copy the column under another name"
+                f"{meaning}: name another, or copy the column under another name",
+                rule="column-of-two-meanings",
+                field=column,
+                value=(meanings[column], meaning),
             )
         if column is not None:
             meanings[column] = meaning
@@ -327,10 +338,13 @@ def _with_inferred_space(
     space = Space.of(infer_space(cells, Path(source).name.split(".")[0], told=told))
     if empty:
         warnings.warn(
-            f"{quote_names(empty)}: no other column says when a cell is empty, so None is a "
-            "choice; "
-            "fill the cells if something else is meant",
-            ForetuneWarning,
+            ForetuneWarning(
+                f"{quote_names(empty)}: no other column says when a cell is empty, so None is a "
+                "choice; "
+                "fill the cells if something else is meant",
+                rule="cells-without-value",
+                value=tuple(empty),
+            ),
             stacklevel=2,
         )
     return _Told(space, cells, whole)
@@ -364,8 +378,11 @@ def _drop_ignored(
     empty = [name for name, column in kept.items() if not column.present.any()]
     if empty:
         warnings.warn(
-            f"{quote_names(empty)}: there is no value in any row, so it is left out",
-            ForetuneWarning,
+            ForetuneWarning(
+                f"{quote_names(empty)}: there is no value in any row, so it is left out",
+                rule="column-without-value",
+                value=tuple(empty),
+            ),
             stacklevel=4,
         )
     return {name: column for name, column in kept.items() if name not in empty}
@@ -379,7 +396,9 @@ def _check_ranges(cells: Mapping[str, ColumnCells]) -> None:
                 f"a range of numbers has no gaps, but '{name}' is empty in "
                 f"{np.count_nonzero(~column.present)} of {len(column)} rows: fill the cells (with "
                 "None, if it is meant), leave these rows out, or leave it out (--ignore "
-                f"'{name}')"
+                f"'{name}')",
+                rule="range-with-gaps",
+                field=name,
             )
 
 
@@ -398,9 +417,11 @@ def _is_no_column(table: FileTable, name: str) -> bool:
     column = table.columns[name]
     if name == table.names[0] and column.kinds == {int} and column.present.all():
         warnings.warn(
-            "the first column has no name and holds whole numbers: it is taken for the numbers of "
-            "the rows and left out; give it a name if it is a hyperparameter",
-            ForetuneWarning,
+            ForetuneWarning(
+                "the first column has no name and holds whole numbers. It is taken for row numbers "
+                "and left out. Give it a name if it is a hyperparameter",
+                rule="row-numbers",
+            ),
             stacklevel=2,
         )
         return True

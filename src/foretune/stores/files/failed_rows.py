@@ -20,8 +20,11 @@ def without_reasons(cells: dict[str, ColumnCells], done: Bools) -> dict[str, Col
     if not reasons or not done.any():
         return cells
     warnings.warn(
-        f"{quote_names(reasons)}: only rows that failed have a value, so it is left out",
-        ForetuneWarning,
+        ForetuneWarning(
+            f"{quote_names(reasons)}: only rows that failed have a value, so it is left out",
+            rule="only-failures",
+            value=tuple(reasons),
+        ),
         stacklevel=3,
     )
     return {name: column for name, column in cells.items() if name not in reasons}

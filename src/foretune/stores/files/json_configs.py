@@ -87,5 +87,8 @@ def _refuse(cell: Any, row: int, column: str) -> None:
     shown = float("nan") if cell is None else cell
     raise ExperienceError(
         f"the column '{column}' must hold JSON objects, but row {row} holds {shown!r}: write "
-        'configurations as {"name": value}'
+        'configurations as {"name": value}',
+        rule="not-json-object",
+        field=column,
+        value=row,
     )

@@ -76,7 +76,10 @@ def check_ended(statuses: ColumnCells, name: str, tasks: ColumnCells) -> None:
     if not ended.any():
         raise ExperienceError(
             f"an experience needs an evaluation that has ended, but by column '{name}' none of "
-            f"{len(statuses)} has: import the table again when they have"
+            f"{len(statuses)} has: import the table again when they have",
+            rule="nothing-ended",
+            field=name,
+            value=len(statuses),
         )
 
 
@@ -104,10 +107,15 @@ def _check_words(column: ColumnCells, name: str) -> None:
         raise ExperienceError(
             f"column '{name}' must say how evaluations ended, in our own words "
             f"({', '.join(own)}) or in those of {', '.join(others[:-1])} or {others[-1]}, but got "
-            f"'{unknown[0]}': write {', '.join(own[:-1])} or {own[-1]} instead"
+            f"'{unknown[0]}': write {', '.join(own[:-1])} or {own[-1]} instead",
+            rule="unknown-outcome",
+            field=name,
+            value=str(unknown[0]),
         )
     if not column.present.all():
         raise ExperienceError(
             f"every row must say how it ended, but column '{name}' is empty in "
-            f"{int((~column.present).sum())} rows: fill them, or leave these rows out"
+            f"{int((~column.present).sum())} rows: fill them, or leave these rows out",
+            rule="row-without-outcome",
+            field=name,
         )

@@ -74,13 +74,19 @@ def experience_of(runs: Sequence[LoggedRun], columns: TableColumns, source: str)
     """
     runs = _only(runs, [run.ended for run in runs], NOT_ENDED)
     if not runs:
-        raise ExperienceError(f"an experience needs a run that has ended, but '{source}' has none")
+        raise ExperienceError(
+            f"an experience needs a run that has ended, but '{source}' has none",
+            rule="nothing-ended",
+            value=source,
+        )
     metrics = _metrics(runs, columns.values, source)
     runs = _without(runs, columns.ignored)
     done = [_is_success(run, metrics) for run in runs]
     if not any(done):
         raise ExperienceError(
-            f"an experience needs a run that succeeded, but there is none in '{source}'"
+            f"an experience needs a run that succeeded, but there is none in '{source}'",
+            rule="nothing-succeeded",
+            value=source,
         )
     kept = has_full_config(runs, done)
     runs, done = _only(runs, kept, TOLD_IN_PART), list(compress(done, kept))
@@ -116,7 +122,10 @@ def check_columns(columns: TableColumns, kind: str, *, task: bool) -> None:
     for name, value in given.items():
         if value is not None:
             raise UsageError(
-                f"the option '{name}' belongs to table, but the kind is '{kind}': leave it out"
+                f"the option '{name}' belongs to table, but the kind is '{kind}': leave it out",
+                rule="foreign-option",
+                field=name,
+                value=kind,
             )
 
 
@@ -139,12 +148,17 @@ def _metrics(
     if not wanted:
         raise ExperienceError(
             f"it must be said which metric counts and which way is better, but '{source}' does not "
-            f"tell: name one of {shown}, such as --value NAME:min"
+            f"tell: name one of {shown}, such as --value NAME:min",
+            rule="unnamed-metric",
+            value=source,
         )
     for name in wanted:
         if name not in known:
             raise ExperienceError(
-                f"a metric must be one that the runs logged, but got '{name}': choose among {shown}"
+                f"a metric must be one that runs logged, but got '{name}': choose among {shown}",
+                rule="unknown-metric",
+                field="values",
+                value=name,
             )
     return tuple(Metric(name, direction_of(name, direction)) for name, direction in wanted.items())
 
@@ -211,10 +225,13 @@ def _hyperparameters(runs: Sequence[LoggedRun]) -> dict[str, list[Any]]:
     many = [name for name, different in lists.items() if different > MOST_LISTS]
     if many:
         warnings.warn(
-            f"{quote_names(many)} hold more than {MOST_LISTS} different lists, too many for "
-            "choices: "
-            "they are left out",
-            ForetuneWarning,
+            ForetuneWarning(
+                f"{quote_names(many)} hold more than {MOST_LISTS} different lists, too many for "
+                "choices: "
+                "they are left out",
+                rule="too-many-lists",
+                value=tuple(many),
+            ),
             stacklevel=2,
         )
     return {name: cells[name] for name in cells if 1 < lists.get(name, 2) <= MOST_LISTS}
@@ -251,5 +268,7 @@ def _check_nothing(runs: Sequence[LoggedRun], space: Space, configs: Encoded) ->
             raise ExperienceError(
                 f"a hyperparameter must have a value of the space, but '{parameter.name}' is None "
                 f"in {np.count_nonzero(wrong)} of {len(runs)} runs: make None a choice of it, or "
-                "leave these runs out"
+                "leave these runs out",
+                rule="none-outside-space",
+                field=parameter.name,
             )

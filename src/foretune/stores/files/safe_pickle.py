@@ -40,5 +40,7 @@ def load_plain(stream: IO[bytes], name: str) -> object:
     ) as error:
         raise ExperienceError(
             f"a pickled table may hold only numbers, strings and containers, but '{name}' "
-            f"cannot be read as such ({error}): get the file again from its publisher"
+            f"cannot be read as such ({error}): get the file again from its publisher",
+            rule="unsafe-pickle",
+            value=name,
         ) from error

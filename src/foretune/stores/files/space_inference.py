@@ -97,7 +97,10 @@ def infer_space(
         None says that they do not.
     """
     if not columns:
-        raise ExperienceError("a space needs at least one hyperparameter, but the table has none")
+        raise ExperienceError(
+            "a space needs at least one hyperparameter, but the table has none",
+            rule="no-hyperparameter",
+        )
     cells = {name: ColumnCells.of(column) for name, column in columns.items()}
     if activities is None:
         present, activities = _find_conditions(cells, told or {})
@@ -108,7 +111,9 @@ def infer_space(
         if n == 0:
             raise ExperienceError(
                 f"each hyperparameter needs a value, but '{parameter}' has none in any row: "
-                "remove it from the table"
+                "remove it from the table",
+                rule="column-without-value",
+                field=parameter,
             )
     made = Draft(name=name)
     for parameter, column in cells.items():
@@ -120,7 +125,9 @@ def infer_space(
                 f"a hyperparameter may be missing only where another one says so, but "
                 f"'{parameter}' is missing in {len(column) - known[parameter]} of "
                 f"{len(column)} rows and no other hyperparameter explains where: fill the gaps, "
-                f"leave it out (--ignore '{parameter}'), or give the space as a file"
+                f"leave it out (--ignore '{parameter}'), or give the space as a file",
+                rule="unexplained-gaps",
+                field=parameter,
             )
     add_conditions(made, activities)
     return made
@@ -148,7 +155,10 @@ def infer_parameter(
         value = next(value for value in values.values if type(value) is odd[0])
         raise ExperienceError(
             f"a hyperparameter must be a number, a string or a boolean, but '{name}' has "
-            f"{value!r}: leave it out (--ignore '{name}')"
+            f"{value!r}: leave it out (--ignore '{name}')",
+            rule="odd-type",
+            field=name,
+            value=value,
         )
     if stage or any(issubclass(kind, CHOSEN) for kind in types):
         return _choice_of(name, values, stage=stage)
@@ -156,7 +166,9 @@ def infer_parameter(
     if True in whole and _has_inexact(values):
         raise ExperienceError(
             f"whole numbers must lie within ±2**53, but those of '{name}' do not: write them as "
-            f"text if they are names, or leave it out (--ignore '{name}')"
+            f"text if they are names, or leave it out (--ignore '{name}')",
+            rule="whole-number-too-large",
+            field=name,
         )
     return _range_of(name, values, whole=whole == {True})
 
@@ -175,7 +187,9 @@ def _choice_of(
     if len(set(choices)) < len(choices):
         raise ExperienceError(
             f"the choices of a hyperparameter must differ, but those of '{name}' hold truth "
-            "values as well as 1 or 0, which are taken for the same: write them in one way"
+            "values as well as 1 or 0, which are taken for the same: write them in one way",
+            rule="truth-and-number",
+            field=name,
         )
     if stage:
         return CategoricalHyperparameter(name, choices, meta={"stage": True})
@@ -193,14 +207,18 @@ def _range_of(
     if not math.isfinite(high - low):
         raise ExperienceError(
             f"a hyperparameter must be finite, but '{name}' is not in every row: write a number "
-            f"for infinity, leave these rows out, or leave it out (--ignore '{name}')"
+            f"for infinity, leave these rows out, or leave it out (--ignore '{name}')",
+            rule="infinite-value",
+            field=name,
         )
     if low == high:
         return Constant(name, int(low) if whole else low)
     if max(-low, high) > LARGEST_BOUND:
         raise ExperienceError(
             f"numbers must lie within ±{LARGEST_BOUND:g}, but those of '{name}' do not: leave out "
-            "the rows with larger ones, or write their logarithm"
+            "the rows with larger ones, or write their logarithm",
+            rule="number-too-large",
+            field=name,
         )
     log = _looks_logarithmic(values, None if cells.codes is None else cells.counts())
     if whole:
@@ -210,7 +228,10 @@ def _range_of(
         raise ExperienceError(
             f"the bounds of a range are rounded to {DECIMAL_PLACES} decimal places, and must then "
             f"be positive on a log scale, but '{name}' has [{low!r}, {high!r}]: write the exponent "
-            f"of 10 instead, or leave it out (--ignore '{name}')"
+            f"of 10 instead, or leave it out (--ignore '{name}')",
+            rule="rounded-to-zero",
+            field=name,
+            value=(low, high),
         )
     return UniformFloatHyperparameter(name, lower, upper, log=log)
 
@@ -223,7 +244,10 @@ def _check_number_of_choices(name: str, different: int, rows: int) -> None:
             f"a hyperparameter has at most {MOST_CHOICES} choices, and from {LEAST_NAMES} on most "
             f"of them more than once, but '{name}' has {different} different values in {rows} "
             f"rows: leave it out (--ignore '{name}'), or give the space as a file (--space) if "
-            "they are meant"
+            "they are meant",
+            rule="too-many-choices",
+            field=name,
+            value=different,
         )
 
 
@@ -240,7 +264,9 @@ def _with_none_last(name: str, values: ColumnCells) -> OrdinalHyperparameter:
             f"most {MOST_CHOSEN_NUMBERS} beside other values, but '{name}' is None in "
             f"{np.count_nonzero(values.where(_is_none))} of {len(values)} rows and has {found}"
             f"{'' if numeric else ' beside other values'}: write a number for None, leave these "
-            f"rows out, or leave it out (--ignore '{name}')"
+            f"rows out, or leave it out (--ignore '{name}')",
+            rule="numbers-and-none",
+            field=name,
         )
     return OrdinalHyperparameter(name, [*map(plain, sorted(known, key=float)), None])
 

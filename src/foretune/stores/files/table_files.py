@@ -119,7 +119,11 @@ def read_table(
         # pandas' own are ValueErrors; whole numbers of very many digits are an OverflowError.
         raise _unreadable(path, error) from error
     if len(table) == 0:
-        raise ExperienceError(f"a table must have at least one row, but '{path}' has none")
+        raise ExperienceError(
+            f"a table must have at least one row, but '{path}' has none",
+            rule="empty-table",
+            value=str(path),
+        )
     return table
 
 
@@ -135,7 +139,9 @@ def need_columns(known: Sequence[str], names: Iterable[str], source: Path | str)
             shown = ", ".join(f"'{column}'" for column in list(known)[:12])
             raise ExperienceError(
                 f"the table '{Path(source).name}' must have a column '{name}', but it has "
-                f"{shown}: name another column, or another file"
+                f"{shown}: name another column, or another file",
+                rule="unknown-column",
+                field=name,
             )
 
 
@@ -143,7 +149,9 @@ def _check_ending(path: Path) -> None:
     if not path.name.lower().endswith((*CSV, *PARQUET)):
         raise ExperienceError(
             f"a table must be a CSV (also packed) or Parquet file, but got '{path.name}': its "
-            f"name must end with one of {', '.join((*CSV, *PARQUET))}"
+            f"name must end with one of {', '.join((*CSV, *PARQUET))}",
+            rule="unknown-table-format",
+            value=path.name,
         )
 
 
@@ -255,7 +263,11 @@ def _unreadable(path: Path, error: Exception) -> ExperienceError:
     if isinstance(error, UnicodeDecodeError):
         return ExperienceError(
             f"a table must be a text in UTF-8, but '{path}' is in another encoding: save it as "
-            "UTF-8"
+            "UTF-8",
+            rule="not-utf-8",
+            value=str(path),
         )
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return ExperienceError(f"'{path}' cannot be read as a table: {reason}")
+    return ExperienceError(
+        f"'{path}' cannot be read as a table: {reason}", rule="unreadable-table", value=str(path)
+    )

@@ -54,7 +54,11 @@ def read(
         runs = [run for one in found for run in _runs(client, one, columns.task)]
     except MlflowException as error:
         first = hide_passwords(str(error).strip().splitlines()[0])
-        raise ExperienceError(f"'{named}' cannot be read as an MLflow store: {first}") from error
+        raise ExperienceError(
+            f"'{named}' cannot be read as an MLflow store: {first}",
+            rule="unreadable-mlflow-store",
+            value=named,
+        ) from error
     return experience_of(runs, columns, named)
 
 
@@ -76,7 +80,9 @@ def _find_experiments(
         if name not in known:
             raise ExperienceError(
                 f"an experiment must be one of those in '{source}', but got '{name}': "
-                f"{suggestion(name, list(known))}"
+                f"{suggestion(name, list(known))}",
+                rule="unknown-experiment",
+                value=name,
             )
     return [known[name] for name in wanted] or experiments
 
@@ -108,7 +114,10 @@ def _run(tracked_run: "TrackedRun", experiment: str, task: str | None) -> Logged
             raise ExperienceError(
                 f"each run must have the tag or parameter '{task}' that names its task, but "
                 f"run {info.run_id} of '{experiment}' does not: add the tag, or name the "
-                "experiments to read (--study)"
+                "experiments to read (--study)",
+                rule="run-without-task",
+                field=str(task),
+                value=info.run_id,
             )
         # Whatever else it logged, of a task that nobody knows it tells nothing.
         name, params = experiment, {}

@@ -36,7 +36,9 @@ def existing_uri(given: str) -> str:
     if path.is_file() and not holds_sqlite(path):
         raise ExperienceError(
             f"the file of an MLflow store must be an SQLite database, but '{path}' is something "
-            "else: name another file, or a tracking URI"
+            "else: name another file, or a tracking URI",
+            rule="not-sqlite",
+            value=str(path),
         )
     return uri
 

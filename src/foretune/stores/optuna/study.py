@@ -300,9 +300,12 @@ def _create(
     anew = stored is not None and differs_in_metrics_only(stored, wanted)
     if anew and _came_to_nothing(database, study):
         warnings.warn(
-            f"no trial of the study '{name}' has succeeded, and its metric was another: it is "
-            "begun anew",
-            ForetuneWarning,
+            ForetuneWarning(
+                f"no trial of the study '{name}' has succeeded, and its metric was another: it is "
+                "begun anew",
+                rule="study-begun-anew",
+                value=name,
+            ),
             stacklevel=2,
         )
         database.delete_study(study._study_id)
@@ -314,7 +317,9 @@ def _create(
     if study.get_trials(deepcopy=False):
         raise UsageError(
             f"a study must have been begun by foretune, but '{name}' was begun by another program: "
-            "choose another name (or another store)"
+            "choose another name (or another store)",
+            rule="foreign-study",
+            value=name,
         )
     _check_directions(study, metrics)
     _name_metrics(study, metrics)
@@ -329,7 +334,9 @@ def _check_directions(study: "OptunasStudy", metrics: Sequence[Metric]) -> None:
         raise UsageError(
             f"a study must optimise what is asked for ({', '.join(ours)}), but "
             f"'{study.study_name}' was created to {', '.join(theirs)}: choose another name, or "
-            "another direction"
+            "another direction",
+            rule="other-direction",
+            value=(theirs, ours),
         )
 
 
@@ -394,7 +401,8 @@ def _plain_errors(url: str, *others: type[Exception]) -> Iterator[None]:
     except ImportError as error:
         raise UsageError(
             f"the store '{hide_passwords(url)}' needs a database driver, but it cannot be imported "
-            f"({error}): install one, such as psycopg[binary] or pymysql"
+            f"({error}): install one, such as psycopg[binary] or pymysql",
+            rule="missing-driver",
         ) from error
     except KeyError as error:
         if error.args != (NOT_FOUND,):
@@ -402,7 +410,8 @@ def _plain_errors(url: str, *others: type[Exception]) -> Iterator[None]:
         raise UsageError(
             f"a study must stay in its store while it is worked on, but '{hide_passwords(url)}' "
             "no longer "
-            "holds it or one of its trials: the same command begins it anew"
+            "holds it or one of its trials: the same command begins it anew",
+            rule="study-deleted",
         ) from error
     except complaints as error:
         cause = error.__cause__ if isinstance(error, StorageInternalError) else None
@@ -420,10 +429,12 @@ def _plain(url: str, cause: BaseException) -> UsageError:
         return StoreAwayError(
             f"the store '{hide_passwords(url)}' must be within reach, but it says: {first}; once "
             "that is "
-            "mended, the same command resumes"
+            "mended, the same command resumes",
+            rule="store-away",
         )
     return UsageError(
         f"the store '{hide_passwords(url)}' must be within reach and of this version of Optuna, "
         "but it "
-        f"says: {first}; once that is mended, the same command resumes"
+        f"says: {first}; once that is mended, the same command resumes",
+        rule="store-refused",
     )

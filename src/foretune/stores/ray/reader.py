@@ -39,7 +39,9 @@ def read(
     if not folders:
         raise ExperienceError(
             f"results of Ray Tune are folders with a file {PARAMS}, but '{root}' has none: give "
-            "the folder of an experiment, such as ~/ray_results/NAME"
+            "the folder of an experiment, such as ~/ray_results/NAME",
+            rule="no-ray-results",
+            value=str(root),
         )
     tasks = _tasks({folder.parent for folder in folders}, root)
     reading = track(folders, progress, "reading", len(folders))
@@ -117,9 +119,15 @@ def _object(text: bytes, path: Path) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ExperienceError(f"'{path}' must be JSON, but it is not: {error}") from error
+        raise ExperienceError(
+            f"'{path}' must be JSON, but it is not: {error}", rule="not-json", value=str(path)
+        ) from error
     if not isinstance(found, dict):
-        raise ExperienceError(f"'{path}' must hold a JSON object, but it holds something else")
+        raise ExperienceError(
+            f"'{path}' must hold a JSON object, but it holds something else",
+            rule="not-json-object",
+            value=str(path),
+        )
     return found
 
 
