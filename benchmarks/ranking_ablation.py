@@ -24,9 +24,9 @@ from scipy.stats import rankdata
 
 from foretune._base.progress import SILENT, Progress
 from foretune.experience import Experience, k_fold
-from foretune.methods.contracts import LearnsMany, Prior, Surrogate, Target
+from foretune.methods.contracts import Prior, Surrogate, Target
 from foretune.methods.ranking.ensemble import random_ensemble
-from foretune.methods.ranking.learn import RandomPrior, RankingLearner
+from foretune.methods.ranking.learn import RandomLearner, RandomPrior, RankingLearner
 from foretune.methods.ranking.model import RankingPrior, RankingSettings, RankingSurrogate
 from foretune.methods.ranking.variants import dre, dre_ri
 from foretune.numerics.networks import Layers
@@ -49,7 +49,7 @@ def dre_with(
 class PaperTuning(RankingSurrogate):
     """Fine-tunes as the paper does: 1,000 epochs of Adam from the meta-learnt weights."""
 
-    def _tuned(self, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> Layers:
+    def _tune(self, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> Layers:
         n = len(y)
         if n == 0:
             return self.ensemble.scorers
@@ -78,12 +78,16 @@ class PaperPrior(RankingPrior):
         return PaperTuning(self.ensemble, self.settings, target.pool)
 
 
-class PaperLearner:
+class PaperLearner(RankingLearner):
     def learn_many(
         self, experience: Experience, seeds: Sequence[int], *, progress: Progress
     ) -> list[Prior]:
         priors = dre().learn_many(experience, seeds, progress=progress)
         return [PaperPrior(p.kind, p.space, p.ensemble, p.settings) for p in priors]
+
+    @staticmethod
+    def make() -> "PaperLearner":
+        return PaperLearner(dre().kind, dre().settings)
 
 
 class UntrainedPrior(RandomPrior):
@@ -94,11 +98,14 @@ class UntrainedPrior(RandomPrior):
         return RankingPrior(self.kind, target.space, ensemble, self.settings).surrogate(target)
 
 
-class UntrainedLearner:
+class UntrainedLearner(RandomLearner):
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> Prior:
         del experience, progress
-        own = dre_ri()
-        return UntrainedPrior(own.kind, seed, own.settings)
+        return UntrainedPrior(self.kind, seed, self.settings)
+
+    @staticmethod
+    def make() -> "UntrainedLearner":
+        return UntrainedLearner(dre_ri().kind, dre_ri().settings)
 
 
 def variants() -> dict[str, Method]:
@@ -121,11 +128,11 @@ def variants() -> dict[str, Method]:
     ):
         settings = replace(default, loss=loss)
         learners[f"{loss} no-F"] = dre_with(settings, meta_features=False)
-    learners["adam-1000"] = PaperLearner
+    learners["adam-1000"] = PaperLearner.make
     found |= {name: replace(plain, name=name, learner=make) for name, make in learners.items()}
-    found["no-M"] = replace(METHODS["dre-ri"], name="no-M", learner=UntrainedLearner)
+    found["no-M"] = replace(METHODS["dre-ri"], name="no-M", learner=UntrainedLearner.make)
     found["ranks ei"] = replace(found["ranks"], name="ranks ei", acquisition="ei")
-    for acquisition in ("ei", "lcb", "mean", "thompson"):
+    for acquisition in ("ei", "thompson"):
         name = f"dre {acquisition}"
         found[name] = replace(plain, name=name, acquisition=acquisition)
     return found
@@ -144,10 +151,7 @@ def run(chosen: Method, prior: Prior, pool: TaskPool, seed: int, trials: int) ->
 
 
 def learn(chosen: Method, past: Experience, seeds: Sequence[int]) -> list[Prior]:
-    learner = chosen.learner()
-    if isinstance(learner, LearnsMany):
-        return learner.learn_many(past, seeds, progress=SILENT)
-    return [chosen.learn(past, seed=seed) for seed in seeds]
+    return chosen.learner().learn_many(past, seeds, progress=SILENT)
 
 
 def ablate(

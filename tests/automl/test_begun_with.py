@@ -9,7 +9,6 @@ from foretune.automl.knowledge.knowledge import FitKnowledge
 from foretune.automl.plan import FitOptions
 from foretune.automl.trial_runs import load_start_knowledge, opening_configs
 from foretune.experience import Direction, Experience, Metric
-from foretune.methods.contracts import Opening
 from foretune.space import Space
 
 from .past import knowledge_of
@@ -47,7 +46,6 @@ def test_like_tables_count_most_and_the_cheapest_comes_first(knowledge) -> None:
 def test_the_search_is_given_both(knowledge) -> None:
     known = load_start_knowledge(FitOptions(method="zero-shot"), knowledge, {"log_rows": 0.0})
     assert known.start is None
-    assert isinstance(known.prior, Opening)
 
 
 def test_other_methods_begin_as_they_do(knowledge) -> None:

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from foretune._base.arrays import Floats
 from foretune.methods.contracts import Observations, Prediction
 from foretune.search.pending_values import MOST_COMPARED, impute_pending_losses, trend, with_beliefs
 from foretune.space import Encoded, Space
+from tests.methods.doubles import PartPosterior
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
 
@@ -28,11 +28,8 @@ def test_of_very_many_trials_a_part_is_compared_with_pending_ones() -> None:
     """Of 3,000 trials a model is asked about 1,000, and the best are among them."""
     asked: list[Encoded] = []
 
-    class Line:
+    class Line(PartPosterior):
         best = 5.0
-
-        def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
-            raise NotImplementedError
 
         def predict(self, x: Encoded) -> Prediction:
             asked.append(x)

@@ -5,7 +5,7 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import OrdinalHyperparameter
 
-from foretune.methods.contracts import Observations, Posterior, Surrogate, Target
+from foretune.methods.contracts import Observations, Posterior, Region, Surrogate, Target
 from foretune.search import Design, Method, Optimizer, Told, candidates, method
 from foretune.search.candidates import (
     CLIMBERS,
@@ -18,13 +18,14 @@ from foretune.search.candidates import (
     nearest,
 )
 from foretune.space import Encoded, Space
+from tests.methods.doubles import PartPrior
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
 NOTHING = SPACE.from_values(np.empty((0, 2)))
 
 
 @dataclass(frozen=True)
-class LowerLeft:
+class LowerLeft(Region):
     """The quarter in which both are below one half."""
 
     def contains(self, x: Encoded) -> np.ndarray:
@@ -245,7 +246,7 @@ def test_nearest_members() -> None:
 
 
 @dataclass(frozen=True)
-class OpeningPrior:
+class OpeningPrior(PartPrior, Surrogate):
     """Opens with three configurations; nothing else."""
 
     wanted: list[dict[str, float]] = field(
@@ -259,9 +260,6 @@ class OpeningPrior:
         return self
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
-        raise AssertionError("not asked in this test")
-
-    def save(self, path: object) -> None:
         raise AssertionError("not asked in this test")
 
 

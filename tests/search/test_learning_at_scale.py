@@ -6,6 +6,7 @@ import pytest
 from foretune._base.progress import SILENT
 from foretune.experience import Experience, Metric
 from foretune.methods.auto.learn import AutoLearner
+from foretune.methods.contracts import Learner, Prior
 from foretune.methods.past_data import draw_by_name
 from foretune.methods.zero_shot import adaptive
 from foretune.methods.zero_shot.adaptive import AdaptiveLearner
@@ -20,6 +21,7 @@ from foretune.search.prior_cache import learnt_prior, prior_of
 from foretune.search.registry import METHODS
 from foretune.search.suggestions import Told
 from foretune.space import Space
+from tests.methods.doubles import PartLearner
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0), "c": ["u", "v"]})
 FEW = 6
@@ -230,7 +232,7 @@ def test_a_task_that_is_not_read_costs_no_forest(
 def test_a_finished_part_survives_an_interruption(
     kept: Method, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Interrupted:
+    class Interrupted(PartLearner):
         def learn(self, *_: object, **__: object) -> None:
             raise KeyboardInterrupt
 
@@ -261,8 +263,10 @@ def test_the_fingerprint_of_a_task_follows_from_its_own_evaluations() -> None:
     assert set(before) < set(after)
 
 
-class Counting:
+class Counting(Learner):
     """A learner that can go on, and whose prior is the number of trainings."""
+
+    can_continue = True
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -281,7 +285,7 @@ class Counting:
         return Remembering()
 
 
-class Remembering:
+class Remembering(Prior):
     def surrogate(self, target: object) -> None: ...
 
     def save(self, path) -> None:

@@ -40,7 +40,7 @@ def test_the_same_is_learnt_once(past: Experience, learnt: list[str], tmp_path: 
     past.save(tmp_path / "past.parquet")
     again = learnt_prior(ZERO_SHOT, Experience.open(tmp_path / "past.parquet"))
     target = Target(past.space)
-    assert again.opening(target) == first.opening(target)  # type: ignore[attr-defined]
+    assert again.opening(target) == first.opening(target)
     assert learnt == ["zero-shot"]
 
 

@@ -1,17 +1,22 @@
-"""What a method is made of: Learner -> Prior -> Surrogate -> Posterior.
+"""The base classes of a method: Learner -> Prior -> Surrogate -> Posterior.
 
-Experience flows into a `Learner`, which returns a `Prior`: immutable, saved and loaded without
-pickle. For one target task the prior gives a `Surrogate`, and the surrogate conditioned on the
-target's own observations gives a `Posterior`, which acquisition functions read.
+A `Learner` reads experience and returns a `Prior`, which is immutable and is saved without pickle.
+For one target task the prior gives a `Surrogate`. The surrogate is given the trials of the target
+and returns a `Posterior`, which acquisition functions read.
 
-Everything behind this line is minimised. `Experience.losses` turns recorded metrics; whoever calls
-`Optimizer.tell` tells losses, so scores that should grow are turned by the caller.
+A method of your own inherits from these classes. It must write the abstract methods. All other
+methods are abilities: they have a default that holds for every method, and a class overrides those
+where it knows more. A class that wraps another inherits from a class of `wrapped.py`.
+
+All methods work with losses, which are minimised. `Experience.losses` turns recorded metrics. Who
+calls `Optimizer.tell` turns scores that should grow.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -19,20 +24,22 @@ from foretune._base.arrays import Bools, Floats
 from foretune._base.progress import Progress
 from foretune.errors import UsageError
 from foretune.experience import Experience
+from foretune.numerics.acquisition import log_expected_improvement
 from foretune.space import Encoded, Space
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The task to be tuned, as far as it is known before the first trial."""
+    """The task to be tuned: what is known of it before the first trial."""
 
     space: Space
     objectives: tuple[str, ...] = ("loss",)
     pool: Encoded | None = None
-    """All configurations that can be chosen, where they are a recorded list."""
+    """All configurations that can be chosen, if these are a recorded list."""
     meta_features: Mapping[str, float] = field(default_factory=dict)
     effect: Callable[[Encoded], Encoded] | None = None
-    """Equal for configurations that cannot differ in their results; None where all may differ."""
+    """Maps configurations that cannot differ in their results to equal ones. None: all may
+    differ."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.space, Space):
@@ -77,11 +84,11 @@ def check_encoding(given: object, space: Space, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """What the target task has told so far, in the order it was told.
+    """The trials of the target task, in the order in which they were told.
 
-    A failed trial has NaN in every column of `losses`. A believed row is not an observation: it
-    is a pending trial with a guessed loss, there so that a batch spreads out. Believed rows come
-    last, and no hyperparameter of a surrogate may be fitted to them.
+    A failed trial has NaN in every column of `losses`. A believed row is a pending trial with a
+    guessed loss; such rows make a batch spread out. They come last, and no hyperparameter of a
+    surrogate may be fitted to them.
     """
 
     configs: Encoded
@@ -114,200 +121,206 @@ class Prediction:
     std: Floats
 
 
-@runtime_checkable
-class Posterior(Protocol):
-    """A belief about the loss, in whatever monotone unit the surrogate works in."""
+class Posterior(ABC):
+    """What a surrogate predicts after some trials, in a monotone unit of the loss of its own."""
 
-    @property
-    def best(self) -> float:
-        """What an improvement must beat, in the posterior's own unit: the best of the trials, of
-        pending ones as they are believed to end. Else what a pending trial is to bring would be
-        promised again by all that lies around it, and a batch would gather there.
-        """
+    __slots__ = ()
 
+    if TYPE_CHECKING:
+
+        @property
+        def best(self) -> float:
+            """The value that an improvement must beat: the best of the trials.
+
+            A pending trial counts with the loss that is believed of it. Otherwise a batch would
+            gather around the first suggestion.
+            """
+    else:
+        # A property would become the default of a dataclass field with this name.
+        best: float
+
+    @abstractmethod
     def predict(self, x: Encoded) -> Prediction:
-        """Mean and standard deviation at each configuration."""
+        """Return mean and standard deviation at each configuration."""
 
+    @abstractmethod
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
-        """`n` draws of the values at all configurations: (n, len(x))."""
+        """Draw the values at all configurations `n` times: (n, len(x))."""
 
-
-@runtime_checkable
-class OwnUtility(Protocol):
-    """A posterior that brings its own acquisition function (e.g. a sum over source tasks)."""
+    def log_improvement(self, x: Encoded) -> Floats:
+        """Return the logarithm of the expected improvement on `best`: (len(x),)."""
+        belief = self.predict(x)
+        return log_expected_improvement(belief.mean, belief.std, self.best)
 
     def log_utility(self, x: Encoded) -> Floats:
-        """The logarithm of a positive utility for each configuration.
+        """Return the logarithm of the utility that the method itself maximises: (len(x),).
 
         Logarithms keep the order of candidates that all look hopeless, and a probability of
-        failure is a factor of the utility whatever its unit.
+        failure is a factor of the utility, whatever its unit.
         """
-
-
-@runtime_checkable
-class SideBySide(OwnUtility, Protocol):
-    """A posterior that tells several objectives apart; its utility is what all of them gain."""
+        return self.log_improvement(x)
 
     def predict_each(self, x: Encoded) -> Floats:
-        """(len(x), objectives), the mean of each; one column stands for all where they are one."""
+        """Return the mean of each objective: (len(x), objectives).
+
+        A posterior that predicts all objectives as one gives a single column.
+        """
+        return self.predict(x).mean[:, None]
+
+    def objective_weights(self) -> Floats | None:
+        """Return the weights of the objectives in a posterior of a weighted sum, else None."""
+        return None
+
+    @property
+    def trusts_past(self) -> bool:
+        """Whether past tasks still show where good configurations lie."""
+        return True
 
 
-def means_of_each(posterior: Posterior, x: Encoded) -> Floats:
-    """(len(x), objectives), what a posterior expects of each; or one column for all of them."""
-    if isinstance(posterior, SideBySide):
-        return posterior.predict_each(x)
-    return posterior.predict(x).mean[:, None]
+class Surrogate(ABC):
+    """Learns from the trials of one target. It is a pure function of its arguments."""
 
+    __slots__ = ()
 
-@runtime_checkable
-class Surrogate(Protocol):
-    """Learns from the target's own observations. A pure function of its arguments."""
-
+    @abstractmethod
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
-        """The belief after `seen`, of which at least one row is a success."""
+        """Return the posterior after `seen`. At least one row of it is a success."""
+
+    def explain(self, seen: Observations) -> str:
+        """Say for people what the surrogate relied on; empty if it has nothing to say."""
+        del seen
+        return ""
 
 
-@runtime_checkable
-class Prior(Protocol):
-    """What was learnt from experience (nothing, for methods that do not transfer)."""
+class Region(ABC):
+    """A part of the space."""
 
+    __slots__ = ()
+
+    @abstractmethod
+    def contains(self, x: Encoded) -> Bools:
+        """Return which configurations lie in the region: (len(x),)."""
+
+    @abstractmethod
+    def sample(self, n: int, *, seed: int) -> Encoded:
+        """Draw `n` configurations of the region, uniformly."""
+
+
+class Prior(ABC):
+    """What was learnt from experience; nothing, for methods that do not transfer."""
+
+    __slots__ = ()
+
+    @abstractmethod
     def surrogate(self, target: Target) -> Surrogate:
-        """The surrogate that this prior gives for one task."""
+        """Return the surrogate for one task."""
 
+    @abstractmethod
     def save(self, path: Path) -> None:
         """Write the prior to one file, atomically and without pickle."""
 
+    def opening(self, target: Target) -> Encoded:
+        """Return the configurations to try first, in order; any number of them."""
+        return target.space.encode([])
 
-@runtime_checkable
-class Learner(Protocol):
-    """Meta-learning, offline."""
+    @property
+    def spreads(self) -> bool:
+        """Whether the opening only spreads over the space, so that other trials do as well."""
+        return False
 
+    def reserve(self, target: Target) -> Encoded:
+        """Return configurations to try while no trial has told anything, in order.
+
+        Those of the opening may be among them. They serve when many trials run at once, before a
+        model has anything to learn from.
+        """
+        return target.space.encode([])
+
+    def known_good(self, target: Target) -> Encoded:
+        """Return configurations that were good for past tasks, in any order."""
+        return target.space.encode([])
+
+    def region(self, target: Target) -> Region | None:
+        """Return the part of the space that the search is restricted to; None for all of it."""
+        del target
+        return None
+
+    def odds(self, target: Target) -> float:
+        """Return how far to believe this prior before any trial; 1 is usual."""
+        del target
+        return 1.0
+
+    @property
+    def has_learnt(self) -> bool:
+        """Whether everything is learnt already. If not, the next question may take minutes."""
+        return True
+
+
+class Learner(ABC):
+    """Learns from past tasks, before a search."""
+
+    __slots__ = ()
+    can_continue: ClassVar[bool] = False
+    """Whether `continue_from` takes less time than learning anew."""
+
+    @abstractmethod
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> Prior:
-        """Distil past tasks into a prior. The experience never holds the target's own records;
-        only methods that do not transfer are called without one.
+        """Learn a prior from past tasks.
+
+        The experience never holds records of the target. Only methods that do not transfer are
+        called without one.
         """
 
+    @abstractmethod
     def load(self, path: Path) -> Prior:
-        """Read a prior that this learner's priors have saved."""
-
-
-@runtime_checkable
-class LearnsMany(Protocol):
-    """A learner that is faster when it learns with several seeds at once."""
+        """Read a prior that a prior of this learner has saved."""
 
     def learn_many(
-        self, experience: Experience, seeds: Sequence[int], *, progress: Progress
+        self, experience: Experience | None, seeds: Sequence[int], *, progress: Progress
     ) -> list[Prior]:
-        """A prior for each seed, of the kind that `learn` gives for it.
+        """Learn one prior for each seed. Some learners are faster with several seeds at once.
 
-        They need not be equal: what is trained beside other seeds may be rounded differently and
-        end up a little elsewhere.
+        A prior may differ a little from what `learn` gives for its seed, because training beside
+        other seeds may round differently.
         """
-
-
-@runtime_checkable
-class OpensEarly(Protocol):
-    """A learner that can tell what its prior opens with before it has learnt the rest."""
-
-    def early_opening(self, experience: Experience, *, seed: int) -> Encoded | None:
-        """The same configurations as `learn(...).opening(target)` gives, within a second or so.
-
-        None where they follow from all that is learnt.
-        """
-
-
-Keep: TypeAlias = Callable[[str, Learner, Experience, Experience], Prior]
-"""(name, learner, experience, the part that it reads) -> its prior, learnt from the experience now,
-or found where it was kept for that part."""
-
-
-@runtime_checkable
-class LearnsInParts(Protocol):
-    """A learner of several parts. Parts that are finished can be kept when the work is stopped."""
+        return [self.learn(experience, seed=seed, progress=progress) for seed in seeds]
 
     def learn_in_parts(
-        self, experience: Experience | None, *, seed: int, progress: Progress, keep: Keep
+        self, experience: Experience | None, *, seed: int, progress: Progress, keep: "Keep"
     ) -> Prior:
-        """The same as `learn`, each part by way of `keep`."""
-
-
-@runtime_checkable
-class Continuing(Protocol):
-    """A learner that can go on from an earlier prior when a few tasks have been added."""
+        """Learn as `learn` does. A learner of several parts learns each of them through `keep`."""
+        del keep
+        return self.learn(experience, seed=seed, progress=progress)
 
     def continue_from(
         self, earlier: Prior, experience: Experience, *, seed: int, progress: Progress
     ) -> Prior:
-        """What it has learnt after a short training on all tasks, the added ones included."""
+        """Learn from all tasks in a short training that starts from an earlier prior."""
+        del earlier
+        return self.learn(experience, seed=seed, progress=progress)
+
+    def reads(self, experience: Experience, *, seed: int) -> Experience:
+        """Return the tasks that `learn` reads. Other tasks can change without learning anew."""
+        del seed
+        return experience
+
+    def early_opening(self, experience: Experience, *, seed: int) -> Encoded | None:
+        """Return what the prior will open with, within a second or so, before it is learnt.
+
+        None if the opening follows from everything that is learnt.
+        """
+        del experience, seed
+        return None
+
+    def early_reserve(self, experience: Experience, k: int, *, seed: int) -> Encoded | None:
+        """Return the first k configurations of the reserve, before the prior is learnt.
+
+        None if there are so few past tasks that learning takes little time.
+        """
+        del experience, k, seed
+        return None
 
 
-@runtime_checkable
-class Region(Protocol):
-    """A part of the space."""
-
-    def contains(self, x: Encoded) -> Bools:
-        """(len(x),), which configurations lie in it."""
-
-    def sample(self, n: int, *, seed: int) -> Encoded:
-        """`n` configurations of it, uniformly."""
-
-
-@runtime_checkable
-class Bounded(Protocol):
-    """A prior that restricts the search to a part of the space."""
-
-    def region(self, target: Target) -> Region:
-        """The part in which good configurations lie, by all that was learnt."""
-
-
-@runtime_checkable
-class Informed(Protocol):
-    """A prior that knows configurations which were good for past tasks."""
-
-    def known_good(self, target: Target) -> Encoded:
-        """Configurations worth a look, in any order."""
-
-
-@runtime_checkable
-class Stocked(Protocol):
-    """A prior that can go on naming configurations while no trial has told anything.
-
-    Whoever runs many trials at once gets these, where a model would have nothing to learn from.
-    """
-
-    def reserve(self, target: Target) -> Encoded:
-        """Configurations to try then, in order; those of the opening may be among them."""
-
-
-@runtime_checkable
-class Explaining(Protocol):
-    """A surrogate that can say what it relies on."""
-
-    def explain(self, seen: Observations) -> str:
-        """A sentence for people, after all trials."""
-
-
-@runtime_checkable
-class Sceptical(Protocol):
-    """A posterior that holds what past tasks taught against the trials."""
-
-    @property
-    def trusts_past(self) -> bool:
-        """Whether past tasks still are a guide to where good configurations lie."""
-
-
-@runtime_checkable
-class Opening(Protocol):
-    """A prior that names the first configurations to try."""
-
-    def opening(self, target: Target) -> Encoded:
-        """Configurations to try first, in order; any number of them."""
-
-
-@runtime_checkable
-class Spreading(Opening, Protocol):
-    """A prior that may open with a spread over the space, for which other trials do as well."""
-
-    @property
-    def spreads(self) -> bool:
-        """Whether its opening is such a spread, and nothing that past tasks taught."""
+Keep: TypeAlias = Callable[[str, Learner, Experience, Experience], Prior]
+"""(name, learner, experience, the part of it that the learner reads) -> prior: learnt now, or found
+where it was kept for that part."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from foretune._base.arrays import Floats
 from foretune.errors import MethodError
-from foretune.methods.contracts import OwnUtility, Posterior, SideBySide
+from foretune.methods.contracts import Posterior
 from foretune.numerics import acquisition
 from foretune.space import Encoded
 
@@ -53,39 +53,21 @@ def _numbers(scores: Floats) -> Floats:
 
 def _improvement(posterior: Posterior, x: Encoded, seed: int) -> Floats:
     del seed
-    if isinstance(posterior, SideBySide):
-        return posterior.log_utility(x)
-    belief = posterior.predict(x)
-    return acquisition.log_expected_improvement(belief.mean, belief.std, posterior.best)
-
-
-def _lower_confidence_bound(posterior: Posterior, x: Encoded, seed: int) -> Floats:
-    del seed
-    belief = posterior.predict(x)
-    return acquisition.lower_confidence_bound(belief.mean, belief.std, beta=2.0)
+    return posterior.log_improvement(x)
 
 
 def _thompson(posterior: Posterior, x: Encoded, seed: int) -> Floats:
     return acquisition.thompson(posterior.sample(x, 1, seed=seed))
 
 
-def _mean(posterior: Posterior, x: Encoded, seed: int) -> Floats:
-    del seed
-    return -posterior.predict(x).mean
-
-
 def _own(posterior: Posterior, x: Encoded, seed: int) -> Floats:
     del seed
-    if not isinstance(posterior, OwnUtility):
-        raise TypeError(f"{type(posterior).__name__} has no utility of its own")
     return posterior.log_utility(x)
 
 
 ACQUISITIONS: dict[str, Acquisition] = {
     "ei": Acquisition(_improvement, in_logs=True),
-    "lcb": Acquisition(_lower_confidence_bound),
     "thompson": Acquisition(_thompson, drawn=True),
-    "mean": Acquisition(_mean),
     "own": Acquisition(_own, in_logs=True),
     "mixture-ei": Acquisition(_own, in_logs=True),
 }

@@ -180,7 +180,10 @@ def check_parts(method: Method) -> None:
         if name not in known:
             raise MethodError(
                 f"the {part} of the method '{method.name}' must be one of {', '.join(known)}, but "
-                f"got {name!r}: choose one of them"
+                f"got {name!r}: choose one of them",
+                rule="unknown-method-part",
+                field=part,
+                value=name,
             )
 
 

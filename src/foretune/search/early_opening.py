@@ -2,23 +2,23 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from foretune.methods.contracts import Prior, Surrogate, Target
 from foretune.methods.past_data import check_space
+from foretune.methods.wrapped import WrappedPrior
 from foretune.space import Encoded
 
 
 @dataclass(frozen=True, slots=True)
-class EarlyPrior:
+class EarlyPrior(WrappedPrior):
     """The opening of a prior that is not learnt yet.
 
     The opening equals that of the learnt prior, so a search asks for the same trials whether the
-    prior was learnt before the first suggestion or after it.
+    prior is learnt before the first suggestion or after it. Everything else learns the prior.
     """
 
     first: Encoded
-    """What it opens with."""
+    """The opening."""
     learn: Callable[[], Prior]
     _learnt: list[Prior] = field(default_factory=list)
 
@@ -28,27 +28,23 @@ class EarlyPrior:
         return bool(self._learnt)
 
     @property
-    def learnt(self) -> Prior:
+    def inner(self) -> Prior:
         """The whole prior. Learns it when that has not been done yet, which may take minutes."""
         if not self._learnt:
             self._learnt.append(self.learn())
         return self._learnt[0]
 
+    @property
+    def spreads(self) -> bool:
+        """No: past tasks taught the opening."""
+        return False
+
     def opening(self, target: Target) -> Encoded:
-        """What the search begins with."""
+        """Return the opening."""
         check_space(self.first.space, target)
         return self.first
 
     def surrogate(self, target: Target) -> Surrogate:
-        """The surrogate of the learnt prior."""
+        """Return the surrogate of the learnt prior."""
         check_space(self.first.space, target)
-        return self.learnt.surrogate(target)
-
-    def save(self, path: Path) -> None:
-        """Save the learnt prior."""
-        self.learnt.save(path)
-
-
-def whole(prior: Prior) -> Prior:
-    """The prior itself, or the one that it becomes when it has learnt."""
-    return prior.learnt if isinstance(prior, EarlyPrior) else prior
+        return self.inner.surrogate(target)

@@ -7,7 +7,7 @@ from pathlib import Path
 from foretune._base.progress import SILENT, Progress
 from foretune.errors import ArtifactError, ForetuneError, MethodError, explain_missing_extras
 from foretune.experience import Experience
-from foretune.methods.contracts import Learner, Prior
+from foretune.methods.contracts import Keep, Learner, Prior
 from foretune.search.seeds import check_seed
 
 DESIGNS = ("random", "sobol", "per-algorithm", "prior")
@@ -45,12 +45,23 @@ class Method:
         return self.needs_experience or self.uses_experience
 
     def learn(
-        self, experience: Experience | None, *, seed: int, progress: Progress = SILENT
+        self,
+        experience: Experience | None,
+        *,
+        seed: int,
+        progress: Progress = SILENT,
+        keep: Keep | None = None,
     ) -> Prior:
-        """What the method takes from past tasks; methods that do not transfer take nothing."""
+        """Learn from past tasks; methods that do not transfer learn nothing.
+
+        keep: learns each part of a method of several parts, or finds it where it was kept.
+        """
         self.check(experience, seed=seed)
         with explain_missing_extras(f"the method '{self.name}'"):
-            return self.learner().learn(experience, seed=seed, progress=progress)
+            learner = self.learner()
+            if keep is None:
+                return learner.learn(experience, seed=seed, progress=progress)
+            return learner.learn_in_parts(experience, seed=seed, progress=progress, keep=keep)
 
     def check(self, experience: Experience | None, *, seed: int) -> None:
         """Refuse a seed that is none, and experience that the method cannot learn from."""

@@ -17,14 +17,10 @@ from foretune._base.progress import Progress, beating
 from foretune.errors import ExhaustedError, UsageError
 from foretune.experience import Experience
 from foretune.methods.contracts import (
-    Bounded,
-    Explaining,
-    Informed,
     Observations,
     Posterior,
     Prior,
     Region,
-    Sceptical,
     Surrogate,
     Target,
     check_encoding,
@@ -41,7 +37,6 @@ from foretune.search.arguments import (
     suggestions_of,
 )
 from foretune.search.candidates import Candidates, ChosenConfig, Pool, WholeSpace
-from foretune.search.early_opening import EarlyPrior, whole
 from foretune.search.method import Design, Method
 from foretune.search.outlook import Outlook, learn_outlook
 from foretune.search.pending import Pending
@@ -94,8 +89,8 @@ class Optimizer:
             check_encoding(start, target.space, "start")
         design, prior = _usable(method, prior, target)
         self._stages = Stages.plan(design, prior, target, start)
-        self._early_prior = prior
-        if not isinstance(prior, EarlyPrior):
+        self._prior = prior
+        if prior.has_learnt:
             self.finish_learning()
         self._trials = ToldTrials(target.space, len(target.objectives))
         self._told = self._trials.observations()
@@ -163,18 +158,9 @@ class Optimizer:
     @property
     def must_learn(self) -> bool:
         """Whether the next suggestion waits until everything is learnt, which may take minutes."""
-        if not self._is_early:
+        if self._prior.has_learnt:
             return False
         return self._stages.after(self._tried(), starting=True) is not SearchStage.START
-
-    @property
-    def _is_early(self) -> bool:
-        """Whether there is an opening, and the rest is not learnt yet."""
-        return isinstance(self._early_prior, EarlyPrior) and not self._early_prior.has_learnt
-
-    @property
-    def _prior(self) -> Prior:
-        return whole(self._early_prior)
 
     @cached_property
     def _surrogate(self) -> Surrogate:
@@ -183,8 +169,7 @@ class Optimizer:
     @cached_property
     def _region(self) -> Region | None:
         """The part of the space that the prior restricts the search to."""
-        prior = self._prior
-        return prior.region(self.target) if isinstance(prior, Bounded) else None
+        return self._prior.region(self.target)
 
     @cached_property
     def _everywhere(self) -> Candidates:
@@ -196,10 +181,13 @@ class Optimizer:
     @cached_property
     def _candidates(self) -> Candidates:
         """Everywhere, and what the prior knows as good."""
-        target, prior = self.target, self._prior
-        if target.pool is not None or not isinstance(prior, Informed):
+        target = self.target
+        if target.pool is not None:
             return self._everywhere
-        return WholeSpace(target.space, self._region, prior.known_good(target), target.effect)
+        known = self._prior.known_good(target)
+        if not len(known):
+            return self._everywhere
+        return WholeSpace(target.space, self._region, known, target.effect)
 
     @property
     def told(self) -> Observations:
@@ -284,9 +272,7 @@ class Optimizer:
 
     def explain(self) -> str:
         """What the method relied on, in a sentence; empty where it has nothing to say."""
-        if self._is_early:
-            return ""
-        if not isinstance(self._surrogate, Explaining) or not self._told.is_success.any():
+        if not self._prior.has_learnt or not self._told.is_success.any():
             return ""
         with np.errstate(under="ignore"):
             return self._surrogate.explain(self._told)
@@ -369,8 +355,7 @@ class Optimizer:
         if not self._told.is_success.any():
             return self._from_reserve(candidates, tried, seed)
         posterior = self._belief(seed)
-        misled = isinstance(posterior, Sceptical) and not posterior.trusts_past
-        if misled and candidates is self._candidates:
+        if not posterior.trusts_past and candidates is self._candidates:
             candidates = self._everywhere
         return self._maximise(posterior, self.method.acquisition, candidates, tried, seed)
 

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from foretune._base.arrays import Floats
-from foretune.methods.contracts import Observations, Posterior, means_of_each
+from foretune.methods.contracts import Observations, Posterior
 from foretune.space import Encoded
 
 MOST_COMPARED = 1_000
@@ -14,8 +14,8 @@ MOST_COMPARED = 1_000
 def with_beliefs(told: Observations, pending: Encoded, posterior: Posterior) -> Observations:
     """The told trials, and the pending ones as if they had ended as `posterior` predicts."""
     good = _informative(told.successes())
-    expected = means_of_each(posterior, pending)
-    known = means_of_each(posterior, good.configs)
+    expected = posterior.predict_each(pending)
+    known = posterior.predict_each(good.configs)
     width = good.losses.shape[1]
     columns = zip(
         np.broadcast_to(expected, (len(pending), width)).T,

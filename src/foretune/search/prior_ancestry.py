@@ -20,7 +20,7 @@ from foretune._base.cache import cached_path
 from foretune._base.progress import Progress
 from foretune.errors import ForetuneError
 from foretune.experience import Experience
-from foretune.methods.contracts import Continuing, Learner, Prior
+from foretune.methods.contracts import Learner, Prior
 from foretune.numerics.artifact import load_artifact, save_artifact
 
 ANCESTRY = "ancestry"
@@ -37,7 +37,7 @@ def learnt_on_top(
     name: str, learner: Learner, experience: Experience, *, seed: int, progress: Progress
 ) -> Prior:
     """What the learner called `name` learns, beginning with its latest prior where that fits."""
-    if not isinstance(learner, Continuing) or len(experience.tasks) < LEAST_TASKS:
+    if not learner.can_continue or len(experience.tasks) < LEAST_TASKS:
         return learner.learn(experience, seed=seed, progress=progress)
     tasks = fingerprints_of_tasks(experience)
     metrics = [str(metric) for metric in experience.metrics]

@@ -13,7 +13,7 @@ from foretune._base.terminal import TerminalProgress
 from foretune.errors import explain_missing_extras
 from foretune.experience import Experience
 from foretune.experience.fingerprints import fingerprint_of_lessons
-from foretune.methods.contracts import Learner, LearnsInParts, OpensEarly, Prior
+from foretune.methods.contracts import Learner, Prior
 from foretune.search.early_opening import EarlyPrior
 from foretune.search.method import Method
 from foretune.search.plugins import comes_with_foretune
@@ -57,8 +57,6 @@ def open_early(
     method.check(experience, seed=seed)
     with explain_missing_extras(f"the method '{method.name}'"):
         learner = method.learner()
-    if not isinstance(learner, OpensEarly):
-        return learn()
     with beating(progress, "choosing what to try first", mostly_quick=True):
         first = learner.early_opening(experience, seed=seed)
     return learn() if first is None else EarlyPrior(first, learn)
@@ -89,12 +87,7 @@ def learnt_prior(
 def _learnt_in_parts(
     method: Method, experience: Experience, *, seed: int, progress: Progress
 ) -> Prior:
-    """What the method learns; its finished parts are kept, should the work be stopped."""
-    method.check(experience, seed=seed)
-    with explain_missing_extras(f"the method '{method.name}'"):
-        learner = method.learner()
-    if not isinstance(learner, LearnsInParts):
-        return method.learn(experience, seed=seed, progress=progress)
+    """Learn, and keep finished parts in case the work is stopped."""
 
     def keep(name: str, part: Learner, known: Experience, read: Experience) -> Prior:
         return load_or_make(
@@ -105,8 +98,7 @@ def _learnt_in_parts(
             save=lambda prior, path: prior.save(path),
         )
 
-    with explain_missing_extras(f"the method '{method.name}'"):
-        return learner.learn_in_parts(experience, seed=seed, progress=progress, keep=keep)
+    return method.learn(experience, seed=seed, progress=progress, keep=keep)
 
 
 def _key(said: str) -> str:

@@ -9,7 +9,7 @@ from enum import Enum, auto
 
 import numpy as np
 
-from foretune.methods.contracts import Opening, Prior, Spreading, Stocked, Target
+from foretune.methods.contracts import Prior, Target
 from foretune.search.candidates import nearest
 from foretune.search.method import Design
 from foretune.space import Encoded
@@ -42,8 +42,8 @@ class Stages:
         """A given start stands in for what the prior opens with, and for a design that ends."""
         enough = None
         if start is None:
-            start = _each_once(_opening(prior, target))
-            enough = len(start) if isinstance(prior, Spreading) and prior.spreads else None
+            start = _each_once(_in_pool(prior.opening(target), target))
+            enough = len(start) if prior.spreads else None
         elif len(start) and design.trials is not None:
             design = replace(design, trials=0)
         return Stages(start, _in_all(design, target), enough)
@@ -77,16 +77,7 @@ class Stages:
 
 def reserve(prior: Prior, target: Target) -> Encoded:
     """What the prior would go on with while no trial has told anything, each once, in order."""
-    if not isinstance(prior, Stocked):
-        return target.space.encode([])
     return _each_once(_in_pool(prior.reserve(target), target))
-
-
-def _opening(prior: Prior, target: Target) -> Encoded:
-    """What the prior opens with."""
-    if not isinstance(prior, Opening):
-        return target.space.encode([])
-    return _in_pool(prior.opening(target), target)
 
 
 def _in_pool(wanted: Encoded, target: Target) -> Encoded:

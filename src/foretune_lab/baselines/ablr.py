@@ -22,7 +22,15 @@ from scipy.optimize import minimize
 from foretune._base.arrays import Floats
 from foretune._base.progress import Progress
 from foretune.experience import Experience
-from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
+from foretune.methods.contracts import (
+    Learner,
+    Observations,
+    Posterior,
+    Prediction,
+    Prior,
+    Surrogate,
+    Target,
+)
 from foretune.methods.past_data import CachedOnPool, check_space, past_tasks, require_experience
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.objectives import scalarise
@@ -130,7 +138,7 @@ class EvidenceObjective:
 
 
 @dataclass(frozen=True, slots=True)
-class RegressionPosterior:
+class RegressionPosterior(Posterior):
     """A conditioned head, read at encoded configurations."""
 
     features: Callable[[Encoded], Floats]
@@ -152,7 +160,7 @@ class RegressionPosterior:
 
 
 @dataclass(frozen=True, slots=True)
-class RegressionSurrogate:
+class RegressionSurrogate(Surrogate):
     """Regresses the target's losses on the learnt features."""
 
     features: Callable[[Encoded], Floats]
@@ -174,7 +182,7 @@ class RegressionSurrogate:
 
 
 @dataclass(frozen=True, slots=True)
-class AblrPrior:
+class AblrPrior(Prior):
     """A network whose features suit all past tasks."""
 
     name: str
@@ -204,7 +212,7 @@ class AblrPrior:
 
 
 @dataclass(frozen=True, slots=True)
-class AblrLearner:
+class AblrLearner(Learner):
     """Trains the network; `output` brings the losses of each task to one unit."""
 
     name: str

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from foretune._base.arrays import Bools, Floats, Ints
 from foretune._base.progress import Progress
 from foretune.experience import Experience
-from foretune.methods.contracts import Surrogate, Target
+from foretune.methods.contracts import Learner, Prior, Region, Surrogate, Target
 from foretune.methods.gp.gaussian_process import GaussianProcessSurrogate
 from foretune.methods.past_data import PastTask, check_space, past_tasks, require_experience
 from foretune.methods.random.no_surrogate import NoSurrogate
@@ -44,7 +44,7 @@ MOST_OPENING = 500
 
 
 @dataclass(frozen=True, slots=True)
-class AlgorithmRegion:
+class AlgorithmRegion(Region):
     """The configurations of one algorithm."""
 
     space: Space
@@ -110,7 +110,7 @@ def load_knowledge(path: Path, kind: str) -> AlgorithmRanking:
 
 
 @dataclass(frozen=True, slots=True)
-class SelectionPrior:
+class SelectionPrior(Prior):
     """AS-ML: which algorithm to tune."""
 
     knowledge: AlgorithmRanking
@@ -134,7 +134,7 @@ class SelectionPrior:
 
 
 @dataclass(frozen=True, slots=True)
-class SelectionLearner:
+class SelectionLearner(Learner):
     """Learns to rank the algorithms by the best that each reached on the past tasks."""
 
     def learn(
@@ -160,7 +160,7 @@ class SelectionLearner:
 
 
 @dataclass(frozen=True, slots=True)
-class ListPrior:
+class ListPrior(Prior):
     """AHS-ML: which configurations to try, in order."""
 
     knowledge: AlgorithmRanking
@@ -184,7 +184,7 @@ class ListPrior:
 
 
 @dataclass(frozen=True, slots=True)
-class ListLearner:
+class ListLearner(Learner):
     """Learns to rank configurations by their losses on the past tasks."""
 
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> ListPrior:

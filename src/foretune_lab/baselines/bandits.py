@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from foretune._base.arrays import Bools, Floats, Ints
-from foretune.methods.contracts import Observations, Posterior, Prediction, Target
+from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
 from foretune.methods.forest.forest import ForestSurrogate
 from foretune.methods.random.stateless import StatelessLearner
 from foretune.numerics.anchored import AnchoredFit
@@ -30,7 +30,7 @@ ELSEWHERE = 1e3
 
 
 @dataclass(frozen=True, slots=True)
-class IndependentPosterior:
+class IndependentPosterior(Posterior):
     """One process an algorithm; those that were never tried are believed to be like all others."""
 
     algorithms: Algorithms
@@ -68,7 +68,7 @@ class IndependentPosterior:
 
 
 @dataclass(frozen=True, slots=True)
-class IndependentSurrogate:
+class IndependentSurrogate(Surrogate):
     """A Gaussian process for every algorithm, on its own hyperparameters."""
 
     algorithms: Algorithms
@@ -126,7 +126,7 @@ def own_groups(space: Space, columns: Ints) -> Ints:
 
 
 @dataclass(frozen=True, slots=True)
-class OneArmPosterior:
+class OneArmPosterior(Posterior):
     """A posterior that holds for one algorithm; all others are believed hopeless."""
 
     algorithms: Algorithms
@@ -152,7 +152,7 @@ class OneArmPosterior:
 
 
 @dataclass(frozen=True, slots=True)
-class RisingBanditSurrogate:
+class RisingBanditSurrogate(Surrogate):
     """Pulls the remaining algorithms in turn, each by a forest of its own trials."""
 
     algorithms: Algorithms

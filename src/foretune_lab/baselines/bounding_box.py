@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from foretune._base.arrays import Bools, Floats, Ints
-from foretune.methods.contracts import Region, Surrogate, Target
+from foretune.methods.contracts import Prior, Region, Surrogate, Target
 from foretune.methods.gp.gaussian_process import GaussianProcessSurrogate
 from foretune.methods.past_data import check_space
 from foretune.methods.rgpe.best_of_past import BestOfEachLearner, save_configs
@@ -24,7 +24,7 @@ KIND = "foretune-autogp"
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class Box(Region):
     """A part of a space: a range a number or ordinal, a set of choices a categorical."""
 
     space: Space
@@ -78,7 +78,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class BoxPrior:
+class BoxPrior(Prior):
     """Where to search; the search itself is the plain GP's."""
 
     best: Encoded

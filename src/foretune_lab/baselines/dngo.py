@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from foretune._base.arrays import Floats
-from foretune.methods.contracts import Observations, Posterior
+from foretune.methods.contracts import Observations, Posterior, Surrogate
 from foretune.methods.random.stateless import StatelessLearner
 from foretune.numerics.anchored import informative_subset
 from foretune.numerics.objectives import scalarise
@@ -83,7 +83,7 @@ def hidden_layers(x: Floats, z: Floats, seed: int) -> Layers:
 
 
 @dataclass(frozen=True, slots=True)
-class DngoSurrogate:
+class DngoSurrogate(Surrogate):
     """Trains the network on what was observed, then regresses on the believed rows too."""
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:

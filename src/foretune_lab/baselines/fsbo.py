@@ -21,7 +21,15 @@ from numpy.typing import NDArray
 from foretune._base.arrays import Floats
 from foretune._base.progress import Progress
 from foretune.experience import Experience
-from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
+from foretune.methods.contracts import (
+    Learner,
+    Observations,
+    Posterior,
+    Prediction,
+    Prior,
+    Surrogate,
+    Target,
+)
 from foretune.methods.past_data import check_space, past_tasks, require_experience, split_tasks
 from foretune.methods.random.stateless import StatelessLearner
 from foretune.numerics.anchored import LARGEST_GP, informative_subset
@@ -108,7 +116,7 @@ class AdaptationSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class DeepKernelPosterior:
+class DeepKernelPosterior(Posterior):
     """A conditioned process on features of configurations."""
 
     layers: Layers
@@ -126,7 +134,7 @@ class DeepKernelPosterior:
 
 
 @dataclass(frozen=True, slots=True)
-class DeepKernelSurrogate:
+class DeepKernelSurrogate(Surrogate):
     """Adapts the parameters to what was observed, then conditions on the believed rows too."""
 
     learnt: DeepKernel | None
@@ -148,7 +156,7 @@ class DeepKernelSurrogate:
 
 
 @dataclass(frozen=True, slots=True)
-class FsboPrior:
+class FsboPrior(Prior):
     """A network and a kernel that suit all past tasks."""
 
     space: Space
@@ -171,7 +179,7 @@ class FsboPrior:
 
 
 @dataclass(frozen=True, slots=True)
-class FsboLearner:
+class FsboLearner(Learner):
     """Trains the deep kernel on past tasks."""
 
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> FsboPrior:

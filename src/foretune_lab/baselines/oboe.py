@@ -17,7 +17,15 @@ import numpy as np
 from foretune._base.arrays import Floats, Ints
 from foretune._base.progress import Progress
 from foretune.experience import Experience
-from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
+from foretune.methods.contracts import (
+    Learner,
+    Observations,
+    Posterior,
+    Prediction,
+    Prior,
+    Surrogate,
+    Target,
+)
 from foretune.methods.past_data import (
     CachedOnPool,
     Catalogue,
@@ -47,7 +55,7 @@ Rows: TypeAlias = Callable[[Encoded], Ints]
 
 
 @dataclass(frozen=True, slots=True)
-class OboePosterior:
+class OboePosterior(Posterior):
     """The past tasks' mean, and what the target's factors add to it."""
 
     table: LowRank
@@ -73,7 +81,7 @@ class OboePosterior:
 
 
 @dataclass(frozen=True, slots=True)
-class OboeSurrogate:
+class OboeSurrogate(Surrogate):
     """Regresses the target's losses on the configurations' factors."""
 
     table: LowRank
@@ -94,7 +102,7 @@ class OboeSurrogate:
 
 
 @dataclass(frozen=True, slots=True)
-class OboePrior:
+class OboePrior(Prior):
     """The factorised losses of the past tasks."""
 
     catalogue: Catalogue
@@ -143,7 +151,7 @@ def informative(phi: Floats, noise: float, k: int) -> Ints:
 
 
 @dataclass(frozen=True, slots=True)
-class OboeLearner:
+class OboeLearner(Learner):
     """Factorises the past tasks' standardised losses."""
 
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> OboePrior:

@@ -17,7 +17,15 @@ import numpy as np
 from foretune._base.arrays import Floats
 from foretune._base.progress import Progress
 from foretune.experience import Experience
-from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
+from foretune.methods.contracts import (
+    Learner,
+    Observations,
+    Posterior,
+    Prediction,
+    Prior,
+    Surrogate,
+    Target,
+)
 from foretune.methods.past_data import (
     CachedOnPool,
     Catalogue,
@@ -60,7 +68,7 @@ def positions_at(table: jax.Array, rows: jax.Array) -> jax.Array:
 
 
 @dataclass(frozen=True, slots=True)
-class PmfPosterior:
+class PmfPosterior(Posterior):
     """A conditioned process over latent positions."""
 
     positions: CachedOnPool[Floats]
@@ -77,7 +85,7 @@ class PmfPosterior:
 
 
 @dataclass(frozen=True, slots=True)
-class PmfSurrogate:
+class PmfSurrogate(Surrogate):
     """The target's process, with the kernel that past tasks taught."""
 
     positions: CachedOnPool[Floats]
@@ -94,7 +102,7 @@ class PmfSurrogate:
 
 
 @dataclass(frozen=True, slots=True)
-class PmfPrior:
+class PmfPrior(Prior):
     """The latent positions of the configurations that past tasks tried, and the kernel."""
 
     catalogue: Catalogue
@@ -123,7 +131,7 @@ class PmfPrior:
 
 
 @dataclass(frozen=True, slots=True)
-class PmfLearner:
+class PmfLearner(Learner):
     """Finds latent positions and the kernel."""
 
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> PmfPrior:

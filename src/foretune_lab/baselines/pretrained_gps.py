@@ -15,7 +15,15 @@ from scipy.optimize import minimize
 from foretune._base.arrays import Bools, Floats, Ints
 from foretune._base.progress import Progress, track
 from foretune.experience import Experience
-from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
+from foretune.methods.contracts import (
+    Learner,
+    Observations,
+    Posterior,
+    Prediction,
+    Prior,
+    Surrogate,
+    Target,
+)
 from foretune.methods.past_data import PastTask, check_space, past_tasks, require_experience
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.gp import GP, fit_hyper, negative_log_posterior
@@ -59,7 +67,7 @@ class PretrainedProcess:
 
 
 @dataclass(frozen=True, slots=True)
-class PretrainedPosterior:
+class PretrainedPosterior(Posterior):
     """The processes after the target's trials."""
 
     algorithms: Algorithms
@@ -86,7 +94,7 @@ class PretrainedPosterior:
 
 
 @dataclass(frozen=True, slots=True)
-class PretrainedSurrogate:
+class PretrainedSurrogate(Surrogate):
     """Conditions the processes; fits nothing."""
 
     algorithms: Algorithms
@@ -111,7 +119,7 @@ class PretrainedSurrogate:
 
 
 @dataclass(frozen=True, slots=True)
-class PretrainedPrior:
+class PretrainedPrior(Prior):
     """One process an algorithm; None for those that no past task tried."""
 
     space: Space
@@ -136,7 +144,7 @@ class PretrainedPrior:
 
 
 @dataclass(frozen=True, slots=True)
-class PretrainedLearner:
+class PretrainedLearner(Learner):
     """Learns a mean and a kernel for every algorithm."""
 
     def learn(

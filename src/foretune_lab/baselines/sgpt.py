@@ -29,7 +29,7 @@ BANDWIDTH = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class TransferPosterior:
+class TransferPosterior(Posterior):
     """The target's own posterior, and the past processes as far as they agree with it."""
 
     own: Posterior
@@ -64,7 +64,7 @@ class TransferPosterior:
 
 
 @dataclass(frozen=True, slots=True)
-class TransferSurrogate:
+class TransferSurrogate(Surrogate):
     """The target's process beside those of the past tasks."""
 
     own: GaussianProcessSurrogate

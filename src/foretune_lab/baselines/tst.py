@@ -29,7 +29,7 @@ BANDWIDTH = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class TwoStagePosterior:
+class TwoStagePosterior(Posterior):
     """A weighted mean of expectations, as uncertain as the target's own process is."""
 
     own: Posterior
@@ -58,7 +58,7 @@ class TwoStagePosterior:
 
 
 @dataclass(frozen=True, slots=True)
-class TwoStageSurrogate:
+class TwoStageSurrogate(Surrogate):
     """The target's process mixed with those of the past tasks that agree with its trials."""
 
     own: GaussianProcessSurrogate

@@ -8,7 +8,7 @@ past tasks, so that a short budget spends its trials well however many past task
 from dataclasses import dataclass
 from pathlib import Path
 
-from foretune.methods.contracts import Surrogate, Target
+from foretune.methods.contracts import Prior, Surrogate, Target
 from foretune.methods.gp.gaussian_process import GaussianProcessSurrogate
 from foretune.methods.past_data import check_space
 from foretune.methods.rgpe.best_of_past import BestOfEachLearner, save_configs
@@ -19,7 +19,7 @@ KIND = "foretune-ws-gp"
 
 
 @dataclass(frozen=True, slots=True)
-class WarmStartPrior:
+class WarmStartPrior(Prior):
     """Where to begin; what follows is the plain GP."""
 
     best: Encoded

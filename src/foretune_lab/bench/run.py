@@ -14,7 +14,7 @@ from foretune._base.names import quote_names
 from foretune._base.progress import SILENT
 from foretune.errors import explain_missing_extras
 from foretune.experience import Experience, Split, Status, for_learning
-from foretune.methods.contracts import LearnsMany, Prior, Target
+from foretune.methods.contracts import Prior, Target
 from foretune.search import Method, Optimizer, Told, method
 from foretune_lab.bench.metrics import best_so_far
 from foretune_lab.bench.pools import TaskPool, pool_of
@@ -119,19 +119,12 @@ def _name_run_in_errors(where: str) -> Iterator[None]:
 
 def _learn(chosen: Method, past: Experience | None, seeds: Sequence[int]) -> list[_Learnt]:
     """What the method learns with each seed, and how long it took for one."""
+    chosen.check(past, seed=seeds[0])
     with explain_missing_extras(f"the method '{chosen.name}'"):
-        learner = chosen.learner()
-        if past is not None and isinstance(learner, LearnsMany):
-            start = perf_counter()
-            priors = learner.learn_many(past, seeds, progress=SILENT)
-            share = (perf_counter() - start) / len(seeds)
-            return [_Learnt(prior, share) for prior in priors]
-    learnt = []
-    for seed in seeds:
         start = perf_counter()
-        prior = chosen.learn(past, seed=seed, progress=SILENT)
-        learnt.append(_Learnt(prior, perf_counter() - start))
-    return learnt
+        priors = chosen.learner().learn_many(past, seeds, progress=SILENT)
+        share = (perf_counter() - start) / len(seeds)
+    return [_Learnt(prior, share) for prior in priors]
 
 
 def _trials(make: Callable[[], Optimizer], pool: TaskPool, trials: int) -> tuple[Floats, Floats]:

@@ -13,11 +13,12 @@ from foretune._base.progress import SILENT
 from foretune.errors import ExperienceError, ForetuneError, ForetuneWarning, MethodError, UsageError
 from foretune.integrations.optuna import ForetuneSampler, study_search
 from foretune.methods.auto.learn import PORTFOLIO_TRIALS, AutoLearner
-from foretune.methods.contracts import Observations, Target
+from foretune.methods.contracts import Observations, Surrogate, Target
 from foretune.search import Method, Optimizer, method, optimizer
 from foretune.search.seeds import derive_seed
 from foretune.space import Space
 from tests.integrations.optuna.examples import SPACE, relatives
+from tests.methods.doubles import PartLearner, PartPrior
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 optuna.logging.disable_propagation()
@@ -276,7 +277,7 @@ def test_running_trials_are_kept_away_from():
     assert len({tuple(trial.params.values()) for trial in batch}) == 4
 
 
-class Recorder:
+class Recorder(PartLearner, PartPrior, Surrogate):
     """A method whose surrogate writes down what it is given."""
 
     def __init__(self) -> None:

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from foretune.experience import Direction, Experience, Metric
-from foretune.methods.contracts import Prior, Surrogate, Target
+from foretune.methods.contracts import Learner, Prior, Surrogate, Target
+from foretune.methods.wrapped import WrappedPrior
 from foretune.search import method
 from foretune.space import Space
 from foretune_lab.bench.pools import PoolFacts
@@ -35,7 +36,7 @@ def table(tasks: int = 3, configs: int = 12, direction: Direction = Direction.MI
 
 
 @dataclass
-class Spy:
+class Spy(Learner):
     """A learner that remembers what it was given, and a prior that remembers its targets."""
 
     given: list[tuple[Experience, int]] = field(default_factory=list)
@@ -61,16 +62,13 @@ class SpyOfMany(Spy):
 
 
 @dataclass(frozen=True)
-class _SpyPrior:
-    nothing: Prior
+class _SpyPrior(WrappedPrior):
+    inner: Prior
     targets: list[Target]
 
     def surrogate(self, target: Target) -> Surrogate:
         self.targets.append(target)
-        return self.nothing.surrogate(target)
-
-    def save(self, path: Path) -> None:
-        raise NotImplementedError
+        return self.inner.surrogate(target)
 
 
 def facts(low: float = 0.0, high: float = 1.0, trials: int = 3) -> PoolFacts:

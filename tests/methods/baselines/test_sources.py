@@ -3,7 +3,7 @@ import pytest
 
 from foretune._base.progress import SILENT
 from foretune.errors import MethodError
-from foretune.methods.contracts import LearnsMany, Target
+from foretune.methods.contracts import Target
 from foretune.methods.rgpe.source_processes import SourceLimits, fit_sources
 from foretune.numerics.transforms import standardise
 from foretune.space import Space
@@ -47,7 +47,6 @@ def test_choices_of_one_hyperparameter_share_a_lengthscale():
 def test_learning_many_seeds_is_learning_each():
     experience = problem("flat").experience
     learner = tst()
-    assert isinstance(learner, LearnsMany)
     for seed, prior in zip(
         (3, 5), learner.learn_many(experience, (3, 5), progress=SILENT), strict=True
     ):

@@ -1,7 +1,7 @@
 import pytest
 
 from foretune.errors import MethodError
-from foretune.methods.contracts import Opening, Target
+from foretune.methods.contracts import Target
 from foretune.search import Design, Method, Optimizer, method
 from foretune.space import Space
 from foretune.testing import problem
@@ -16,7 +16,6 @@ WS_GP = Method(
 def test_the_search_opens_with_the_best_of_each_past_task():
     experience = small_experience()
     prior = WS_GP.learn(experience, seed=0)
-    assert isinstance(prior, Opening)
     optimizer = Optimizer(Target(SPACE), WS_GP, prior)
     suggestions = optimizer.ask(2)
     assert [s.config for s in suggestions] == experience.configs.take([1, 3]).dicts()

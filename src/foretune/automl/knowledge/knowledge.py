@@ -24,7 +24,7 @@ from foretune.errors import ArtifactError, ExperienceError, ForetuneError, Usage
 from foretune.experience import Experience, Metric
 from foretune.experience.alignment.restriction import restrict_experience
 from foretune.methods.auto.learn import cheapest_first
-from foretune.methods.contracts import Opening, Prior, Target
+from foretune.methods.contracts import Prior, Target
 from foretune.methods.zero_shot.portfolio import Portfolio
 from foretune.report.wording import count_text
 from foretune.search.method import Method
@@ -212,9 +212,9 @@ class FitKnowledge:
         if shelf.learnt.space == self.space.fingerprint:
             return prior
         whole = shelf.space()
-        if not isinstance(prior, Opening) or not begins:
+        k = len(prior.opening(Target(whole))) if begins else 0
+        if k == 0:
             return lift_prior(prior, whole, self.space)
-        k = len(prior.opening(Target(whole)))
         first = cheapest_first(self.portfolio(k), self._experience_sources())
         return lift_prior(prior, whole, self.space, first=first)
 

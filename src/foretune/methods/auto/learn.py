@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from foretune._base.progress import SILENT, Progress, beating
 from foretune.experience import Experience
 from foretune.methods.auto.model import AutoSurrogate
-from foretune.methods.contracts import Keep, Learner, Prior, Stocked, Surrogate, Target
+from foretune.methods.contracts import Keep, Learner, Prior, Surrogate, Target
 from foretune.methods.past_data import check_space
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.space import Encoded, Space
@@ -33,43 +33,8 @@ GREEDY_TRIALS = 10
 the steps from a good trial improve on it, and an eighth of the leaps to what was good elsewhere."""
 
 
-@runtime_checkable
-class Modest(Protocol):
-    """A prior that knows how far to believe it on a target before any trial."""
-
-    def odds(self, target: Target) -> float:
-        """Beside 1 for others that past tasks taught."""
-
-
-class Lister(Protocol):
-    """The prior of an expert that knows configurations by name."""
-
-    @property
-    def configs(self) -> Encoded:
-        """Those that were good for a past task."""
-
-    def portfolio(self, k: int) -> Encoded:
-        """The first k to try."""
-
-
-@runtime_checkable
-class EarlyLister(Protocol):
-    """The learner of an expert that can name the first configurations before it has learnt."""
-
-    def early_portfolio(self, experience: Experience, k: int, *, seed: int) -> Encoded | None:
-        """The first k to try; None where there are too few past tasks for it to be worth it."""
-
-
-@runtime_checkable
-class ReadsSome(Protocol):
-    """A learner that reads some of many tasks. Others can change without learning anew."""
-
-    def reads(self, experience: Experience, *, seed: int) -> Experience:
-        """The tasks that it reads."""
-
-
 @dataclass(frozen=True, slots=True)
-class AutoPrior:
+class AutoPrior(Prior):
     """The experts' priors, and the configurations to begin with."""
 
     experts: Mapping[str, Prior]
@@ -91,7 +56,7 @@ class AutoPrior:
     def surrogate(self, target: Target) -> Surrogate:
         """All experts on the target."""
         taught = np.array([name in self.taught for name in self.experts])
-        own = [p.odds(target) if isinstance(p, Modest) else 1.0 for p in self.experts.values()]
+        own = [prior.odds(target) for prior in self.experts.values()]
         odds = np.where(taught, own, ODDS_OF_NOTHING)
         surrogates = tuple(prior.surrogate(target) for prior in self.experts.values())
         # In a recorded pool there are no steps; without a description the mean is of all tasks.
@@ -108,9 +73,8 @@ class AutoPrior:
 
     def reserve(self, target: Target) -> Encoded:
         """What an expert goes on with where the opening ends."""
-        stocked = (prior for prior in self.experts.values() if isinstance(prior, Stocked))
-        expert = next(stocked, None)
-        return _none_of(target.space) if expert is None else expert.reserve(target)
+        each = (prior.reserve(target) for prior in self.experts.values())
+        return next(filter(len, each), target.space.encode([]))
 
     @property
     def spreads(self) -> bool:
@@ -120,7 +84,7 @@ class AutoPrior:
     def known_good(self, target: Target) -> Encoded:
         """What was good for past tasks."""
         if self.good is None:
-            return _none_of(target.space)
+            return target.space.encode([])
         check_space(self.good.space, target)
         return self.good
 
@@ -146,7 +110,7 @@ class AutoPrior:
 
 
 @dataclass(frozen=True, slots=True)
-class AutoLearner:
+class AutoLearner(Learner):
     """Lets every expert learn what it can."""
 
     taught: Mapping[str, Callable[[], Learner]]
@@ -176,28 +140,26 @@ class AutoLearner:
         if experience is not None:
             for name, make in self.taught.items():
                 learner = make()
-                read = experience
-                if isinstance(learner, ReadsSome):
-                    read = learner.reads(experience, seed=seed)
+                read = learner.reads(experience, seed=seed)
                 with beating(progress, f"learning from past tasks ({name})"):
                     experts[name] = keep(name, learner, experience, read)
         for name, make in self.from_nothing.items():
             experts[name] = make().learn(experience, seed=seed, progress=progress)
         if experience is None:
             return AutoPrior(experts, frozenset(), None, trials=self.trials, seed=seed)
-        lister = cast("Lister", experts[self.lister])
+        lister, target = experts[self.lister], Target(experience.space)
         first = self.early_opening(experience, seed=seed)
         if first is None:
-            first = cheapest_first(lister.portfolio(PORTFOLIO_TRIALS), experience)
+            portfolio = lister.reserve(target)
+            rows = np.arange(min(PORTFOLIO_TRIALS, len(portfolio)))
+            first = cheapest_first(portfolio.take(rows), experience)
         taught = frozenset(self.taught)
-        return AutoPrior(experts, taught, first, lister.configs, self.trials, seed)
+        return AutoPrior(experts, taught, first, lister.known_good(target), self.trials, seed)
 
     def early_opening(self, experience: Experience, *, seed: int) -> Encoded | None:
         """The portfolio, where there are so many past tasks that the rest takes long to learn."""
         lister = self.taught[self.lister]()
-        if not isinstance(lister, EarlyLister):
-            return None
-        early = lister.early_portfolio(experience, PORTFOLIO_TRIALS, seed=seed)
+        early = lister.early_reserve(experience, PORTFOLIO_TRIALS, seed=seed)
         return None if early is None else cheapest_first(early, experience)
 
     def load(self, path: Path) -> AutoPrior:
@@ -228,10 +190,6 @@ class AutoLearner:
             meta["trials"],
             meta["seed"],
         )
-
-
-def _none_of(space: Space) -> Encoded:
-    return space.encode([])
 
 
 def cheapest_first(configs: Encoded, experience: Experience) -> Encoded:

@@ -8,7 +8,6 @@ mislead it puts new trials in the wrong order and loses its weight to one that s
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from scipy.special import logsumexp, softmax
@@ -16,14 +15,10 @@ from scipy.special import logsumexp, softmax
 from foretune._base.arrays import Bools, Floats
 from foretune.methods.contracts import (
     Observations,
-    OwnUtility,
     Posterior,
     Prediction,
-    SideBySide,
     Surrogate,
-    means_of_each,
 )
-from foretune.numerics.acquisition import log_expected_improvement
 from foretune.numerics.objectives import scalarise
 from foretune.numerics.order import order_score
 from foretune.numerics.scores import midrank_scores
@@ -41,7 +36,7 @@ LEAST_WEIGHT = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class MixturePosterior:
+class MixturePosterior(Posterior):
     """Posteriors in one unit, each with a weight."""
 
     experts: tuple[Posterior, ...]
@@ -72,9 +67,7 @@ class MixturePosterior:
 
     def predict_each(self, x: Encoded) -> Floats:
         """(len(x), objectives), or one column where no expert tells objectives apart."""
-        if not any(isinstance(expert, SideBySide) for expert in self.experts):
-            return self.predict(x).mean[:, None]
-        each = [means_of_each(expert, x) for expert in self.experts]
+        each = [expert.predict_each(x) for expert in self.experts]
         width = max(means.shape[1] for means in each)
         wide = [np.broadcast_to(means, (len(x), width)) for means in each]
         return np.average(wide, axis=0, weights=self.weights)
@@ -90,36 +83,19 @@ class MixturePosterior:
                 draws[rows] = expert.sample(x, len(rows), seed=int(rng.integers(2**32)))
         return draws
 
-    def log_utility(self, x: Encoded) -> Floats:
+    def log_improvement(self, x: Encoded) -> Floats:
         """The logarithm of the improvement that the mixture expects; where it is greedy, how far
         below 0 it expects the loss.
         """
         if self.greedy:
             return -self.predict(x).mean
-        each = [log_improvement(expert, x) for expert in self.experts]
+        each = [expert.log_utility(x) for expert in self.experts]
         total: Floats = logsumexp(np.stack(each), axis=0, b=self.weights[:, None])
         return total
 
 
-def log_improvement(posterior: Posterior, x: Encoded) -> Floats:
-    """(len(x),), of one expert: by its own account where it has one."""
-    if isinstance(posterior, OwnUtility):
-        return posterior.log_utility(x)
-    belief = posterior.predict(x)
-    return log_expected_improvement(belief.mean, belief.std, posterior.best)
-
-
-@runtime_checkable
-class Weighted(Protocol):
-    """A posterior of a weighted sum of several objectives."""
-
-    @property
-    def objective_weights(self) -> Floats:
-        """(objectives,), adding up to 1."""
-
-
 @dataclass(frozen=True, slots=True)
-class AutoSurrogate:
+class AutoSurrogate(Surrogate):
     """Conditions all experts, and looks how each did on trials that it had not seen."""
 
     names: tuple[str, ...]
@@ -204,10 +180,11 @@ def _in_one(losses: Floats, posterior: Posterior) -> Floats:
 
     By rank and not Winsorised: among the best trials the order matters most.
     """
-    if losses.shape[1] == 1 or not isinstance(posterior, Weighted):
+    weights = posterior.objective_weights()
+    if losses.shape[1] == 1 or weights is None:
         return scalarise(losses, midrank_scores)
     each = np.column_stack([midrank_scores(column) for column in losses.T])
-    return np.asarray(each @ posterior.objective_weights)
+    return np.asarray(each @ weights)
 
 
 def _blocks(n: int) -> Sequence[int]:

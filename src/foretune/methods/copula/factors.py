@@ -16,7 +16,15 @@ import numpy as np
 from foretune._base.arrays import Floats, Ints
 from foretune._base.progress import Progress
 from foretune.experience import Experience
-from foretune.methods.contracts import Observations, Prediction, Target
+from foretune.methods.contracts import (
+    Learner,
+    Observations,
+    Posterior,
+    Prediction,
+    Prior,
+    Surrogate,
+    Target,
+)
 from foretune.methods.past_data import (
     CachedOnPool,
     PastTask,
@@ -56,7 +64,7 @@ LEAST_ODDS = 1e-6
 
 
 @dataclass(frozen=True)
-class FactorsPrior:
+class FactorsPrior(Prior):
     """The mean and the components of past tasks, at configurations that stand for all."""
 
     configs: Encoded
@@ -101,7 +109,7 @@ class FactorsPrior:
 
 
 @dataclass(frozen=True, slots=True)
-class FactorsSurrogate:
+class FactorsSurrogate(Surrogate):
     """Fits the process to the scores of the trials."""
 
     read: CachedOnPool[Floats]
@@ -143,7 +151,7 @@ class FactorsSurrogate:
 
 
 @dataclass(frozen=True, slots=True)
-class FactorsPosterior:
+class FactorsPosterior(Posterior):
     """The mean of past tasks, and the conditioned process about it."""
 
     read: CachedOnPool[Floats]
@@ -165,7 +173,7 @@ class FactorsPosterior:
 
 
 @dataclass(frozen=True, slots=True)
-class FactorsLearner:
+class FactorsLearner(Learner):
     """Finds what past tasks have in common and what they differ by."""
 
     def learn(

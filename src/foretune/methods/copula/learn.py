@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from foretune._base.arrays import Floats
 from foretune._base.progress import Progress, track
 from foretune.experience import Experience
-from foretune.methods.contracts import Prior
+from foretune.methods.contracts import Learner, Prior
 from foretune.methods.copula.model import CopulaPrior, CopulaSettings
 from foretune.methods.copula.prior import ObjectiveNetworks, load_networks
 from foretune.methods.past_data import fair_shares, require_experience, successes
@@ -37,7 +37,7 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
-class CopulaLearner:
+class CopulaLearner(Learner):
     """Learns the networks of a `CopulaPrior`."""
 
     kind: str
@@ -48,12 +48,13 @@ class CopulaLearner:
 
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> Prior:
         """The prior for one seed."""
-        return self.learn_many(require_experience(experience), [seed], progress=progress)[0]
+        return self.learn_many(experience, [seed], progress=progress)[0]
 
     def learn_many(
-        self, experience: Experience, seeds: Sequence[int], *, progress: Progress
+        self, experience: Experience | None, seeds: Sequence[int], *, progress: Progress
     ) -> list[Prior]:
-        """One prior a seed, trained together."""
+        """Learn one prior for each seed, trained together."""
+        experience = require_experience(experience)
         trained = _train(gather(experience, self.scores), seeds, progress)
         return [
             CopulaPrior(self.kind, experience.space, networks, self.settings)

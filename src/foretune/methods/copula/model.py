@@ -14,7 +14,7 @@ import numpy as np
 
 from foretune._base.arrays import Floats
 from foretune.errors import MethodError
-from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
+from foretune.methods.contracts import Observations, Posterior, Prediction, Prior, Surrogate, Target
 from foretune.methods.copula.prior import ObjectiveNetworks, ScoreBelief
 from foretune.methods.past_data import CachedOnPool, check_space, trial_shares
 from foretune.numerics.anchored import LARGEST_GP, AnchoredFit, informative_subset
@@ -54,7 +54,7 @@ class CopulaSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class CopulaPrior:
+class CopulaPrior(Prior):
     """The learnt networks, and what the variant does with them."""
 
     kind: str
@@ -93,46 +93,56 @@ class CopulaPrior:
 
 
 @dataclass(frozen=True, slots=True)
-class PriorPosterior:
+class PriorPosterior(Posterior):
     """The prior alone: every configuration's score is drawn on its own."""
 
     believe: Beliefs
-    objective_weights: Floats
+    weights: Floats
+    """(objectives,), adding up to 1."""
     best: float = -np.inf
+
+    def objective_weights(self) -> Floats:
+        """The weights of the sum that is predicted."""
+        return self.weights
 
     def predict(self, x: Encoded) -> Prediction:
         """mu and sigma."""
-        return Prediction(*self.believe(x).weighted_sum(self.objective_weights))
+        return Prediction(*self.believe(x).weighted_sum(self.weights))
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
         """Independent draws from N(mu, sigma²), as in Algorithm 1."""
-        mu, sigma = self.believe(x).weighted_sum(self.objective_weights)
+        mu, sigma = self.believe(x).weighted_sum(self.weights)
         return mu + sigma * np.random.default_rng(seed).standard_normal((n, len(x)))
 
 
 @dataclass(frozen=True, slots=True)
-class ResidualPosterior:
+class ResidualPosterior(Posterior):
     """g = mu + sigma r, with a Gaussian process r (section 4.2)."""
 
     believe: Beliefs
-    objective_weights: Floats
+    weights: Floats
+    """(objectives,), adding up to 1."""
     model: GP
     best: float
 
+    def objective_weights(self) -> Floats:
+        """The weights of the sum that is predicted."""
+        return self.weights
+
     def predict(self, x: Encoded) -> Prediction:
         """Mean and standard deviation of the score."""
-        mu, sigma = self.believe(x).weighted_sum(self.objective_weights)
+        mu, sigma = self.believe(x).weighted_sum(self.weights)
         mean, std = self.model.predict(x.x)
         return Prediction(mu + sigma * mean, sigma * std)
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
         """Joint draws of the score."""
-        mu, sigma = self.believe(x).weighted_sum(self.objective_weights)
+        mu, sigma = self.believe(x).weighted_sum(self.weights)
         return mu + sigma * self.model.sample(x.x, n, np.random.default_rng(seed))
 
 
 @dataclass(frozen=True, slots=True)
-class CopulaSurrogate:
+class CopulaSurrogate(Surrogate):
     """Gaussian (Copula) Process on what the prior leaves unexplained, or the prior alone."""
 
     believe: Beliefs

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from foretune._base.arrays import Floats
-from foretune.methods.contracts import Observations, Posterior, Prediction
+from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate
 from foretune.methods.random.stateless import StatelessLearner
 from foretune.numerics.forests import grown
 from foretune.numerics.objectives import scalarise
@@ -24,7 +24,7 @@ LEAST_STD = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class ForestPosterior:
+class ForestPosterior(Posterior):
     """A fitted forest, read tree by tree."""
 
     trees: list[Any]
@@ -46,7 +46,7 @@ class ForestPosterior:
 
 
 @dataclass(frozen=True, slots=True)
-class ForestSurrogate:
+class ForestSurrogate(Surrogate):
     """Grows a new forest after every trial."""
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:

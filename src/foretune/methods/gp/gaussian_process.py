@@ -25,7 +25,7 @@ from foretune.space import Encoded
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianProcessPosterior:
+class GaussianProcessPosterior(Posterior):
     """A conditioned GP, read at encoded configurations."""
 
     model: GP
@@ -41,7 +41,7 @@ class GaussianProcessPosterior:
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianProcessSurrogate:
+class GaussianProcessSurrogate(Surrogate):
     """Fits hyperparameters to what was observed, then conditions on the believed rows too."""
 
     fit: AnchoredFit

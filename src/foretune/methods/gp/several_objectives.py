@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 
 from foretune._base.arrays import Floats
-from foretune.methods.contracts import Observations, Posterior, Prediction, Target
+from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
 from foretune.numerics.anchored import (
     LARGEST_GP,
     AnchoredFit,
@@ -37,7 +37,7 @@ MOST_BOXES = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class FrontPosterior:
+class FrontPosterior(Posterior):
     """The conditioned processes, and what would improve on the front."""
 
     models: tuple[TrendedGP, ...]
@@ -62,8 +62,8 @@ class FrontPosterior:
         drawn: Floats = np.mean([model.sample(x.x, n, rng) for model in self.models], axis=0)
         return drawn
 
-    def log_utility(self, x: Encoded) -> Floats:
-        """The logarithm of the hypervolume that each is expected to add."""
+    def log_improvement(self, x: Encoded) -> Floats:
+        """Return the logarithm of the hypervolume that each is expected to add."""
         return log_expected_volume(*self._each(x), self.boxes) - self.log_unit
 
     def _each(self, x: Encoded) -> tuple[Floats, Floats]:
@@ -73,7 +73,7 @@ class FrontPosterior:
 
 
 @dataclass(frozen=True, slots=True)
-class FrontSurrogate:
+class FrontSurrogate(Surrogate):
     """Fits a trend and a process to the scores of each objective."""
 
     fits: tuple[AnchoredFit, ...]

@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 from foretune._base.arrays import Floats, Ints
 from foretune._base.progress import Progress, track
 from foretune.experience import Experience
-from foretune.methods.contracts import Surrogate, Target
+from foretune.methods.contracts import Learner, Prior, Surrogate, Target
 from foretune.methods.latent.embedding import AlgorithmEmbedding, Stack, random_stack
 from foretune.methods.latent.model import ChoosingSurrogate, latent_surrogate
 from foretune.methods.latent.sources import MetaFeatures, fit_ranker
@@ -34,7 +34,7 @@ STEPS, STEPS_IF_LARGE, LARGE = 1000, 4000, 5000
 
 
 @dataclass(frozen=True, slots=True)
-class LatentPrior:
+class LatentPrior(Prior):
     """Pre-trained embeddings, and how to choose among them."""
 
     kind: str
@@ -80,7 +80,7 @@ class LatentPrior:
 
 
 @dataclass(frozen=True, slots=True)
-class LatentLearner:
+class LatentLearner(Learner):
     """Pre-trains one embedding a source."""
 
     kind: str
@@ -198,7 +198,7 @@ def _draw_sources(experience: Experience, most: int, seed: int) -> tuple[list[st
 
 
 @dataclass(frozen=True, slots=True)
-class UntrainedPrior:
+class UntrainedPrior(Prior):
     """No source: all layers of random networks are learnt from the target's trials."""
 
     kind: str
@@ -216,7 +216,7 @@ class UntrainedPrior:
 
 
 @dataclass(frozen=True, slots=True)
-class UntrainedLearner:
+class UntrainedLearner(Learner):
     """Takes nothing from past tasks."""
 
     kind: str

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from foretune._base.arrays import Floats
-from foretune.methods.contracts import Observations, Posterior, Prediction, Target
+from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
 from foretune.methods.latent.embedding import AlgorithmEmbedding, Bowls, Stack, activations
 from foretune.methods.latent.fit import HeadFit, Trials
 from foretune.methods.latent.sources import panel
@@ -40,7 +40,7 @@ LEAST_HEARD = 10
 
 
 @dataclass(frozen=True, slots=True)
-class LatentPosterior:
+class LatentPosterior(Posterior):
     """A conditioned process, read at encoded configurations."""
 
     algorithms: Algorithms
@@ -65,7 +65,7 @@ class LatentPosterior:
 
 
 @dataclass(frozen=True, slots=True)
-class LatentSurrogate:
+class LatentSurrogate(Surrogate):
     """Fits the process and the head of one embedding to the target's trials."""
 
     embedding: AlgorithmEmbedding
@@ -99,7 +99,7 @@ class LatentSurrogate:
 
 
 @dataclass(frozen=True)
-class ChoosingSurrogate:
+class ChoosingSurrogate(Surrogate):
     """Hears the sources that agree with the target's first trials, and goes on with them.
 
     Only as many trials as the initial design has are asked, so the choice settles when it is over.

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from sys import maxsize
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from foretune._base.arrays import Floats
 from foretune._base.progress import Progress
 from foretune.errors import ForetuneWarning, MethodError, SpaceError
 from foretune.experience import Experience, learning_split
-from foretune.methods.contracts import Prior, Surrogate, Target
+from foretune.methods.contracts import Learner, Prior, Surrogate, Target
 from foretune.methods.past_data import (
     PastTask,
     past_tasks,
@@ -36,12 +37,13 @@ DESCRIBED = "described."
 
 
 @dataclass(frozen=True, slots=True)
-class DeepPipePrior:
+class DeepPipePrior(Prior):
     """The network and kernel of past tasks, and the pipelines to begin with."""
 
     model: DeepPipe
     first: Encoded
     kind: str = "foretune-deeppipe"
+    can_continue: ClassVar[bool] = True
     """The artifact's kind, which keeps priors of different variants apart."""
     described: Described | None = None
     """What a task's meta-features say about it, where past tasks have some and it helps."""
@@ -108,13 +110,14 @@ class DeepPipePrior:
 
 
 @dataclass(frozen=True, slots=True)
-class DeepPipeLearner:
+class DeepPipeLearner(Learner):
     """Meta-trains the network; each task's losses are transformed on their own."""
 
     sizes: Sizes
     scores: Callable[[Floats], Floats]
     """How a past task's losses become what the network learns to predict, up to their unit."""
     kind: str = "foretune-deeppipe"
+    can_continue: ClassVar[bool] = True
 
     def learn(
         self, experience: Experience | None, *, seed: int, progress: Progress

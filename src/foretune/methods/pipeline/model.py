@@ -14,7 +14,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from foretune._base.arrays import Bools, Floats, Ints
-from foretune.methods.contracts import Observations, Posterior, Prediction
+from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate
 from foretune.methods.past_data import CachedOnPool
 from foretune.methods.pipeline.layout import NetworkLayout
 from foretune.methods.pipeline.network import PipelineEmbedding
@@ -168,7 +168,7 @@ class FixedNetwork:
 
 
 @dataclass(frozen=True, slots=True)
-class PipelinePosterior:
+class PipelinePosterior(Posterior):
     """The learnt mean and a conditioned process in the latent space, read at configurations."""
 
     places: Places
@@ -188,7 +188,7 @@ class PipelinePosterior:
 
 
 @dataclass(frozen=True, slots=True)
-class DeepPipeSurrogate:
+class DeepPipeSurrogate(Surrogate):
     """Conditions on what was observed and on the believed rows.
 
     Where no mean was learnt, the kernel is tuned to what was observed first.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from foretune._base.progress import Progress
 from foretune.experience import Experience
-from foretune.methods.contracts import Surrogate, Target
+from foretune.methods.contracts import Learner, Prior, Surrogate, Target
 from foretune.methods.pipeline.layout import NetworkLayout, Sizes
 from foretune.methods.pipeline.model import GROWTH, DeepPipeSurrogate
 from foretune.numerics.artifact import load_artifact, save_artifact
@@ -17,7 +17,7 @@ STEPS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class RandomNetworkPrior:
+class RandomNetworkPrior(Prior):
     """Nothing was learnt: the seed of the network's first weights."""
 
     sizes: Sizes
@@ -38,7 +38,7 @@ class RandomNetworkPrior:
 
 
 @dataclass(frozen=True, slots=True)
-class RandomNetworkLearner:
+class RandomNetworkLearner(Learner):
     """Learns nothing from past tasks."""
 
     sizes: Sizes

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from foretune.errors import MethodError
-from foretune.methods.contracts import Observations, Posterior
+from foretune.methods.contracts import Observations, Posterior, Surrogate
 from foretune.methods.random.stateless import StatelessLearner
 
 
 @dataclass(frozen=True, slots=True)
-class NoSurrogate:
+class NoSurrogate(Surrogate):
     """Stands where a surrogate is expected and refuses to be one."""
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:

@@ -7,7 +7,7 @@ from pathlib import Path
 from foretune._base.progress import Progress
 from foretune.errors import ArtifactError
 from foretune.experience import Experience
-from foretune.methods.contracts import Surrogate, Target
+from foretune.methods.contracts import Learner, Prior, Surrogate, Target
 from foretune.numerics.artifact import load_artifact, save_artifact
 
 KIND = "foretune-stateless"
@@ -15,7 +15,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class StatelessPrior:
+class StatelessPrior(Prior):
     """Nothing was learnt: only which surrogate to make, by name."""
 
     name: str
@@ -31,7 +31,7 @@ class StatelessPrior:
 
 
 @dataclass(frozen=True, slots=True)
-class StatelessLearner:
+class StatelessLearner(Learner):
     """Gives the same prior whatever the experience."""
 
     name: str

@@ -10,7 +10,7 @@ import numpy as np
 from foretune._base.arrays import Ints
 from foretune._base.progress import Progress, track
 from foretune.experience import Experience
-from foretune.methods.contracts import Prior, Surrogate, Target
+from foretune.methods.contracts import Learner, Prior, Surrogate, Target
 from foretune.methods.past_data import fair_shares, require_experience, successes
 from foretune.methods.ranking.ensemble import (
     SCORERS,
@@ -48,7 +48,7 @@ class RankedEvaluations:
 
 
 @dataclass(frozen=True, slots=True)
-class RankingLearner:
+class RankingLearner(Learner):
     """Meta-learns the scorers and the deep set of a `RankingPrior`."""
 
     kind: str
@@ -58,12 +58,13 @@ class RankingLearner:
 
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> Prior:
         """The prior for one seed."""
-        return self.learn_many(require_experience(experience), [seed], progress=progress)[0]
+        return self.learn_many(experience, [seed], progress=progress)[0]
 
     def learn_many(
-        self, experience: Experience, seeds: Sequence[int], *, progress: Progress
+        self, experience: Experience | None, seeds: Sequence[int], *, progress: Progress
     ) -> list[Prior]:
-        """One prior a seed, trained together."""
+        """Learn one prior for each seed, trained together."""
+        experience = require_experience(experience)
         for _ in track([None], progress, "learning to rank past tasks", 1):
             evaluations = gather(experience)
             ensembles = _train(evaluations, seeds, self.settings.loss, self.meta_features)
@@ -79,7 +80,7 @@ class RankingLearner:
 
 
 @dataclass(frozen=True, slots=True)
-class RandomPrior:
+class RandomPrior(Prior):
     """Scorers of random weights, drawn for whatever space the target has."""
 
     kind: str
@@ -97,7 +98,7 @@ class RandomPrior:
 
 
 @dataclass(frozen=True, slots=True)
-class RandomLearner:
+class RandomLearner(Learner):
     """Gives scorers of random initial weights, whatever the experience."""
 
     kind: str

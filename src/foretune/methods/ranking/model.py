@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from foretune._base.arrays import Floats
-from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
+from foretune.methods.contracts import Observations, Posterior, Prediction, Prior, Surrogate, Target
 from foretune.methods.past_data import check_space
 from foretune.methods.ranking.curvature import criterion
 from foretune.methods.ranking.ensemble import Ensemble, Singles, one_loss, scores
@@ -40,7 +40,7 @@ class RankingSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class RankingPrior:
+class RankingPrior(Prior):
     """An ensemble, and what the variant does with it."""
 
     kind: str
@@ -69,7 +69,7 @@ class RankingPrior:
 
 
 @dataclass(frozen=True, slots=True)
-class RankingSurrogate:
+class RankingSurrogate(Surrogate):
     """Fine-tunes the scorers to rank the target's own trials."""
 
     ensemble: Ensemble
@@ -101,7 +101,7 @@ class RankingSurrogate:
 
 
 @dataclass(frozen=True)
-class RankPosterior:
+class RankPosterior(Posterior):
     """Each scorer's ranks of configurations among the references (section 3.2)."""
 
     ensemble: Ensemble

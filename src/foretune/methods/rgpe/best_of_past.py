@@ -10,7 +10,7 @@ import numpy as np
 from foretune._base.arrays import Floats, Ints
 from foretune._base.progress import Progress
 from foretune.experience import Experience
-from foretune.methods.contracts import Prior
+from foretune.methods.contracts import Learner, Prior
 from foretune.methods.past_data import PastTask, past_tasks, require_experience
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.normalise import keep_losses
@@ -22,7 +22,7 @@ MadeOf = TypeVar("MadeOf", bound=Prior)
 
 
 @dataclass(frozen=True, slots=True)
-class BestOfEachLearner(Generic[MadeOf]):
+class BestOfEachLearner(Learner, Generic[MadeOf]):
     """Finds the best configuration of each past task, of which a prior is made."""
 
     kind: str

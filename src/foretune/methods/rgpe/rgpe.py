@@ -86,7 +86,7 @@ def leave_one_out(process: GP) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True, slots=True)
-class EnsemblePosterior:
+class EnsemblePosterior(Posterior):
     """A weighted sum of independent processes."""
 
     own: Posterior
@@ -120,7 +120,7 @@ class EnsemblePosterior:
 
 
 @dataclass(frozen=True, slots=True)
-class EnsembleSurrogate:
+class EnsembleSurrogate(Surrogate):
     """The target's process in an ensemble with those of the past tasks."""
 
     own: GaussianProcessSurrogate

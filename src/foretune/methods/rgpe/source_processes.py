@@ -14,7 +14,7 @@ import numpy as np
 from foretune._base.arrays import Floats
 from foretune._base.progress import Progress, track
 from foretune.experience import Experience
-from foretune.methods.contracts import Prediction, Prior, Surrogate, Target
+from foretune.methods.contracts import Learner, Prediction, Prior, Surrogate, Target
 from foretune.methods.past_data import (
     CachedOnPool,
     PastTask,
@@ -108,7 +108,7 @@ def _belief(process: GP, x: Encoded) -> Prediction:
 
 
 @dataclass(frozen=True, slots=True)
-class SourcesPrior:
+class SourcesPrior(Prior):
     """Past processes, and how a method lets them speak."""
 
     kind: str
@@ -125,7 +125,7 @@ class SourcesPrior:
 
 
 @dataclass(frozen=True, slots=True)
-class SourcesLearner:
+class SourcesLearner(Learner):
     """Fits the past tasks' processes; `output` brings the losses of each task to one unit."""
 
     name: str
@@ -141,7 +141,7 @@ class SourcesLearner:
         return SourcesPrior(self._kind, sources, self.listen)
 
     def learn_many(
-        self, experience: Experience, seeds: Sequence[int], *, progress: Progress
+        self, experience: Experience | None, seeds: Sequence[int], *, progress: Progress
     ) -> list[Prior]:
         """The same for each seed, with what seeds have in common fitted once."""
         each = fit_sources(experience, self.output, self.limits, seeds, progress)

@@ -19,7 +19,15 @@ from scipy.special import softmax
 from foretune._base.arrays import Floats, Ints
 from foretune._base.progress import SILENT, Progress
 from foretune.experience import Experience
-from foretune.methods.contracts import Observations, Prediction, Target
+from foretune.methods.contracts import (
+    Learner,
+    Observations,
+    Posterior,
+    Prediction,
+    Prior,
+    Surrogate,
+    Target,
+)
 from foretune.methods.past_data import (
     CachedOnPool,
     Catalogue,
@@ -66,7 +74,7 @@ ANYTHING = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class AdaptivePrior:
+class AdaptivePrior(Prior):
     """What good configurations gave on past tasks."""
 
     configs: Encoded
@@ -117,7 +125,7 @@ class AdaptivePrior:
 
 
 @dataclass(frozen=True, slots=True)
-class AdaptiveSurrogate:
+class AdaptiveSurrogate(Surrogate):
     """Weighs past tasks by the order of the target's trials."""
 
     scores: Floats
@@ -139,7 +147,7 @@ class AdaptiveSurrogate:
 
 
 @dataclass(frozen=True, slots=True)
-class AdaptivePosterior:
+class AdaptivePosterior(Posterior):
     """The target's losses, as past tasks have them that it may be like."""
 
     scores: Floats
@@ -176,7 +184,7 @@ class AdaptivePosterior:
 
 
 @dataclass(frozen=True, slots=True)
-class AdaptiveLearner:
+class AdaptiveLearner(Learner):
     """Reads the table of past tasks."""
 
     def learn(
@@ -215,7 +223,7 @@ class AdaptiveLearner:
         """The tasks that it learns from."""
         return standing_for_all(experience, seed=seed) or experience
 
-    def early_portfolio(self, experience: Experience, k: int, *, seed: int) -> Encoded | None:
+    def early_reserve(self, experience: Experience, k: int, *, seed: int) -> Encoded | None:
         """What a search among many past tasks opens with, within a fraction of a second.
 
         None where there are so few tasks that the learnt portfolio is to be waited for.

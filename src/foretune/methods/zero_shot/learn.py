@@ -6,7 +6,7 @@ from pathlib import Path
 
 from foretune._base.progress import Progress
 from foretune.experience import Experience
-from foretune.methods.contracts import Surrogate, Target
+from foretune.methods.contracts import Learner, Prior, Surrogate, Target
 from foretune.methods.past_data import check_space
 from foretune.methods.zero_shot.build import Recipe, build
 from foretune.numerics.artifact import load_artifact, save_artifact
@@ -18,7 +18,7 @@ RECIPE = Recipe(k=10)
 
 
 @dataclass(frozen=True, slots=True)
-class PortfolioPrior:
+class PortfolioPrior(Prior):
     """Where to begin, and what follows."""
 
     kind: str
@@ -42,7 +42,7 @@ class PortfolioPrior:
 
 
 @dataclass(frozen=True, slots=True)
-class PortfolioLearner:
+class PortfolioLearner(Learner):
     """Builds a portfolio from all past evaluations."""
 
     kind: str
