@@ -124,7 +124,7 @@ def clusters(experience: Experience, stage: str, seed: int) -> None:
     space = experience.space
     names = [s.name for s in space.structure.stages]
     place = names.index(stage)
-    chosen = space.structure.algorithm_of(experience.configs)[:, place]
+    chosen = space.structure.algorithm_of(experience.configs.values)[:, place]
     rng = np.random.default_rng(seed)
     five = rng.permutation(np.unique(chosen[chosen >= 0]))[:5]
     rows = rng.permutation(np.flatnonzero(np.isin(chosen, five)))[:2000]

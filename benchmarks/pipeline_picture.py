@@ -44,7 +44,7 @@ def algorithms(configs: Encoded, stage: str) -> list[str]:
     structure = configs.space.structure
     place = next(i for i, found in enumerate(structure.stages) if found.name == stage)
     names = [algorithm.name for algorithm in structure.stages[place].algorithms]
-    return [names[index] for index in structure.algorithm_of(configs)[:, place]]
+    return [names[index] for index in structure.algorithm_of(configs.values)[:, place]]
 
 
 def losses(experience: Experience, configs: Encoded, task: str) -> Floats:

@@ -140,9 +140,7 @@ def test_an_experience_with_rows_out_of_nothing_is_refused_unread(tmp_path, monk
             {k: v for k, v in file.metadata.metadata.items() if k.startswith(b"foretune")}
         )
     assert path.stat().st_size < 2**20
-    monkeypatch.setattr(
-        parquet_reader._Reader, "_batches", lambda _: pytest.fail("it was unpacked")
-    )
+    monkeypatch.setattr(parquet_reader, "_batches", lambda _: pytest.fail("it was unpacked"))
     with pytest.raises(ForetuneError):
         Experience.open(path)
 

@@ -151,7 +151,7 @@ def test_every_hyperparameter_has_one_place_in_the_structure(space: Space) -> No
 @given(conditional_spaces(), seeds)
 def test_an_algorithm_holds_all_that_is_active_when_it_is_chosen(space: Space, seed: int) -> None:
     batch = space.sample(20, seed=seed)
-    chosen = space.structure.algorithm_of(batch)
+    chosen = space.structure.algorithm_of(batch.values)
     for row in range(len(batch)):
         allowed: set[int] = set()
         for stage, algorithm in zip(space.structure.stages, chosen[row], strict=True):

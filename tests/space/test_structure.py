@@ -84,7 +84,7 @@ def test_chosen_algorithms() -> None:
         ]
     )
     assert [stage.name for stage in space.structure.stages] == ["model", "scaler", "common"]
-    assert space.structure.algorithm_of(batch).tolist() == [[1, 0, 0], [0, 1, 0]]
+    assert space.structure.algorithm_of(batch.values).tolist() == [[1, 0, 0], [0, 1, 0]]
 
 
 def test_a_hyperparameter_may_be_shared_among_algorithms() -> None:
@@ -148,7 +148,7 @@ def test_what_does_not_fit_is_flat(condition: object) -> None:
     assert not space.structure.fits
     assert space.structure.kind == "flat"
     assert shape(space) == {"common": {"common": {"m", "k", "n", "x"}}}
-    assert space.structure.algorithm_of(space.sample(3, seed=0)).tolist() == [[0], [0], [0]]
+    assert space.structure.algorithm_of(space.sample(3, seed=0).values).tolist() == [[0], [0], [0]]
 
 
 def test_a_constant_with_children_is_a_stage() -> None:
@@ -182,7 +182,7 @@ def test_a_stage_that_is_itself_conditional() -> None:
     }
     assert space.structure.kind == "pipeline"
     batch = space.encode([{"m": "tree"}, {"m": "svm", "m:svm:kernel": "poly"}])
-    assert space.structure.algorithm_of(batch).tolist() == [[1, -1], [0, 1]]
+    assert space.structure.algorithm_of(batch.values).tolist() == [[1, -1], [0, 1]]
 
 
 def test_only_choices_can_be_stages() -> None:

@@ -52,7 +52,7 @@ def _on_trees_alone(configs: Encoded, stages: dict[str, Stage]) -> Bools:
 def _uses(configs: Encoded, stage: Stage, names: tuple[str, ...]) -> Bools:
     place = next(i for i, s in enumerate(configs.space.structure.stages) if s is stage)
     wanted = [i for i, algorithm in enumerate(stage.algorithms) if algorithm.name in names]
-    found: Bools = np.isin(configs.space.structure.algorithm_of(configs)[:, place], wanted)
+    found: Bools = np.isin(configs.space.structure.algorithm_of(configs.values)[:, place], wanted)
     return found
 
 

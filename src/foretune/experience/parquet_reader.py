@@ -225,7 +225,14 @@ class _Reader:
         in_footer = in_footer.reshape(_shape_in_footer(header), order="F")
         notes = Notes(_with_nan(header["meta_features"]), header["splits"], header["starts"])
         table = self._empty_table(in_footer) if _has_configs_in_rows(header) else None
-        columns = self._columns(table, progress)
+        with pq.ParquetFile(
+            self._opened,
+            metadata=self._metadata,
+            read_dictionary=["task"],
+            pre_buffer=False,
+            page_checksum_verification=True,
+        ) as file:
+            columns = self._columns(file, table, progress)
         if table is None:
             configs = self._space.from_values(in_footer)
         else:
@@ -250,19 +257,21 @@ class _Reader:
         table.put(self._header["configs_apart"], in_footer)
         return table
 
-    def _columns(self, table: ConfigTable | None, progress: Progress) -> EvaluationColumns:
+    def _columns(
+        self, file: pq.ParquetFile, table: ConfigTable | None, progress: Progress
+    ) -> EvaluationColumns:
         check_rows(self._metadata, self._limits)
         n = self._metadata.num_rows
         task_index, config_index = np.empty(n, np.int32), np.empty(n, np.int32)
         values, status = np.empty((n, len(self._metrics))), np.empty(n, np.int8)
         seconds = np.empty(n, np.float32)
-        has_fidelity = "fidelity" in self._metadata.schema.to_arrow_schema().names
+        has_fidelity = "fidelity" in file.schema_arrow.names
         fidelity = np.empty(n, np.float32) if has_fidelity else None
         positions = {name: position for position, name in enumerate(self._header["tasks"])}
         has_curves = self._header["version"] == VERSION_WITH_CURVES
         curves = _CurveParts(self._metrics) if has_curves else None
         end = 0
-        for batch in self._batches():
+        for batch in _batches(file):
             rows = slice(end, end := end + len(batch))
             task_index[rows] = _task_index(batch.column("task"), positions)
             config_index[rows] = _numbers(batch.column("config"))
@@ -289,16 +298,10 @@ class _Reader:
             None if curves is None else curves.whole(),
         )
 
-    def _batches(self) -> Iterator[pa.RecordBatch]:
-        with pq.ParquetFile(
-            self._opened,
-            metadata=self._metadata,
-            read_dictionary=["task"],
-            pre_buffer=False,
-            page_checksum_verification=True,
-        ) as file:
-            for group in range(file.num_row_groups):
-                yield from file.read_row_group(group, use_threads=True).to_batches()
+
+def _batches(file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
+    for group in range(file.num_row_groups):
+        yield from file.read_row_group(group, use_threads=True).to_batches()
 
 
 class _CurveParts:

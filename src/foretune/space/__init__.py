@@ -1,8 +1,7 @@
 """What may be tried: spaces, their structure, and configurations as arrays."""
 
-from foretune.space.encoding import Encoded
 from foretune.space.parameters import Kind, Parameter
-from foretune.space.space import Space
+from foretune.space.space import Encoded, Space
 from foretune.space.structure import Algorithm, Stage, Structure
 
 __all__ = ["Algorithm", "Encoded", "Kind", "Parameter", "Space", "Stage", "Structure"]

@@ -12,8 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from foretune._base.arrays import Floats, Ints
-from foretune.space.encoding import Encoded
-from foretune.space.space import Space
+from foretune.space.space import Encoded, Space
 from foretune.space.structure import COMMON, Stage
 
 

@@ -5,16 +5,14 @@ Earlier batches stay valid: rows that were added never change, and a full buffer
 """
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foretune._base.arrays import Floats
-from foretune.space.encoding import Encoded, row_hashes
-
-if TYPE_CHECKING:
-    from foretune.space.space import Space
+from foretune.space.rows import row_hashes
+from foretune.space.space import Encoded, Space
 
 SMALLEST_BUFFER = 16
 """Rows of the first buffer."""
@@ -54,7 +52,7 @@ class GrowingRows:
 class GrowingConfigs:
     """Configurations of one space, to which more can be added."""
 
-    def __init__(self, space: "Space") -> None:
+    def __init__(self, space: Space) -> None:
         self.space = space
         self._values = GrowingRows((len(space.parameters),))
         self._x = GrowingRows((space.width,))

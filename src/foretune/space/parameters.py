@@ -21,6 +21,7 @@ from ConfigSpace.hyperparameters import (
 
 from foretune._base.arrays import Floats
 from foretune.errors import SpaceError
+from foretune.space.definition import Definition
 
 LARGEST_EXACT_INT = 2**53
 """Beyond this a float64 no longer holds every integer, and the round trip would not be exact."""
@@ -166,6 +167,15 @@ def choice_key(choice: Any) -> tuple[str, Any]:
     if isinstance(choice, tuple | list):
         return "tuple", tuple(choice_key(part) for part in choice)
     return type(choice).__name__, choice
+
+
+def read_parameters(definition: Definition) -> tuple[Parameter, ...]:
+    """Return the view of every hyperparameter, in the order of the definition."""
+    parameters: list[Parameter] = []
+    for hyperparameter in definition.hyperparameters.values():
+        start = parameters[-1].columns.stop if parameters else 0
+        parameters.append(parameter_of(hyperparameter, start))
+    return tuple(parameters)
 
 
 def parameter_of(hyperparameter: Hyperparameter[Any, Any], start: int) -> Parameter:

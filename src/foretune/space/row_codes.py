@@ -1,6 +1,6 @@
 """Millions of configurations whose columns hold each value once, read some rows at a time."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from foretune._base.arrays import Floats
 from foretune.errors import SpaceError
 from foretune.space import configspace_reader
-from foretune.space.encoding import Encoded, clean_values, equal_rows, row_hashes, same_rows
 from foretune.space.parameters import Parameter
-from foretune.space.space import Space
+from foretune.space.rows import clean_values, equal_rows, parts, row_hashes, same_keys, same_rows
+from foretune.space.space import Encoded, Space
 
 ROWS_AT_ONCE = 1 << 17
 CHECKING_THREADS = 2
@@ -67,13 +67,13 @@ def encode_columns(
     }
     rows = _Rows(space, numbers, n, drop_inactive)
     hashes = np.empty(n, dtype=np.uint64)
-    for part in _parts(n):
+    for part in parts(n, ROWS_AT_ONCE):
         hashes[part] = row_hashes(rows.read(part))
         step(part.stop - part.start)
     first, index = same_rows(hashes)
     del hashes
     table = np.empty((len(first), len(space)))
-    for part in _parts(len(first)):
+    for part in parts(len(first), ROWS_AT_ONCE):
         table[part] = rows.read(first[part])
     if len(first) < n and not _all_equal(rows, table, first, index):
         # Two configurations have one hash: then each row is compared with all others.
@@ -89,7 +89,7 @@ def encode_values(space: Space, values: Floats) -> Encoded:
 
     # NumPy lets other threads run meanwhile.
     with ThreadPoolExecutor(CHECKING_THREADS) as threads:
-        list(threads.map(check, _parts(len(values))))
+        list(threads.map(check, parts(len(values), ROWS_AT_ONCE)))
     return Encoded.of_rows(space, values)
 
 
@@ -176,11 +176,6 @@ class _Rows:
         return clean_values(checked)
 
 
-def _parts(n: int) -> Iterator[slice]:
-    for start in range(0, n, ROWS_AT_ONCE):
-        yield slice(start, min(start + ROWS_AT_ONCE, n))
-
-
 def _all_equal(
     rows: _Rows, table: Floats, first: NDArray[np.int64], index: NDArray[np.int32]
 ) -> bool:
@@ -190,14 +185,11 @@ def _all_equal(
     repeats = np.flatnonzero(again)
     return all(
         equal_rows(rows.read(repeats[part]), table[index[repeats[part]]]).all()
-        for part in _parts(len(repeats))
+        for part in parts(len(repeats), ROWS_AT_ONCE)
     )
 
 
 def _compare_rows(space: Space, rows: _Rows) -> Configs:
     configs = Encoded(space, rows.read(slice(0, rows.n)))
-    uniques, first, inverse = np.unique(configs.keys(), return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty(len(uniques), dtype=np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    return Configs(configs.take(first[order]), rank[inverse.reshape(-1)])
+    first, index = same_keys(configs.keys())
+    return Configs(configs.take(first), index)

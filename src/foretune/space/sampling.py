@@ -20,13 +20,23 @@ UnitDraw: TypeAlias = Callable[[int], Floats]
 """Gives (m, H) further points of the unit cube, m at least as many as asked."""
 
 
-def random_draw(n_parameters: int, rng: np.random.Generator) -> UnitDraw:
-    """Independent uniform points."""
-    return lambda m: rng.random((m, n_parameters))
+def unit_draw(how: str, n_parameters: int, seed: int) -> UnitDraw:
+    """Return the source of points: `"random"` or `"sobol"`."""
+    if how == "random":
+        rng = np.random.default_rng(seed)
+        return lambda m: rng.random((m, n_parameters))
+    if how == "sobol":
+        return _sobol_draw(n_parameters, seed)
+    raise SpaceError(
+        f"sampling must be 'random' or 'sobol', but got {how!r}: use one",
+        rule="unknown-sampling",
+        field="how",
+        value=how,
+    )
 
 
-def sobol_draw(n_parameters: int, seed: int) -> UnitDraw:
-    """The points of one scrambled Sobol sequence, one dimension for each hyperparameter."""
+def _sobol_draw(n_parameters: int, seed: int) -> UnitDraw:
+    """Return the points of one scrambled Sobol sequence, one dimension for each hyperparameter."""
     engine = qmc.Sobol(n_parameters, scramble=True, rng=np.random.default_rng(seed))
 
     def draw(m: int) -> Floats:

@@ -7,17 +7,14 @@ deep, belongs to the algorithms for which it can be active. What no condition sp
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from ConfigSpace import conditions as given
 
-from foretune._base.arrays import Ints
+from foretune._base.arrays import Floats, Ints
 from foretune.space.definition import Definition
 from foretune.space.parameters import Kind, Parameter
-
-if TYPE_CHECKING:
-    from foretune.space.encoding import Encoded
 
 COMMON = "common"
 
@@ -54,12 +51,15 @@ class Structure:
         choices = sum(stage.choice is not None for stage in self.stages)
         return "flat" if choices == 0 else "cash" if choices == 1 else "pipeline"
 
-    def algorithm_of(self, encoded: "Encoded") -> Ints:
-        """(n, number of stages): the index of the algorithm, -1 where the stage is inactive."""
-        chosen = np.zeros((len(encoded), len(self.stages)), dtype=np.int64)
+    def algorithm_of(self, values: Floats) -> Ints:
+        """Return (n, number of stages), the index of the algorithm, -1 where inactive.
+
+        values: (n, H), as in `Encoded.values`.
+        """
+        chosen = np.zeros((len(values), len(self.stages)), dtype=np.int64)
         for column, stage in enumerate(self.stages):
             if stage.choice is not None:
-                index = encoded.values[:, stage.choice]
+                index = values[:, stage.choice]
                 chosen[:, column] = np.where(np.isnan(index), -1, index)
         return chosen
 

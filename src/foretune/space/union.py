@@ -7,14 +7,12 @@ allows, the union must allow.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from foretune.errors import SpaceError
-from foretune.space.json_format import canonical
-from foretune.space.parameters import Kind, Parameter, choice_key
-
-if TYPE_CHECKING:
-    from foretune.space.space import Space
+from foretune.space.definition import Definition
+from foretune.space.json_format import canonical, write_space
+from foretune.space.parameters import Kind, Parameter, choice_key, read_parameters
 
 Item: TypeAlias = dict[str, Any]
 
@@ -22,34 +20,31 @@ MEMBERSHIP = {"EQ": "value", "IN": "values"}
 """Conditions that ask for certain values of one parent, and where their JSON keeps them."""
 
 
-def merge_json(first: "Space", second: "Space") -> str:
-    """ConfigSpace's JSON of the union."""
-    one, other = json.loads(first.to_json()), json.loads(second.to_json())
-    shared = set(first.names) & set(second.names)
+def merge_definitions(first: Definition, second: Definition) -> str:
+    """Return ConfigSpace's JSON of the union."""
+    one, other = json.loads(write_space(first)), json.loads(write_space(second))
+    ours, theirs = set(first.hyperparameters), set(second.hyperparameters)
+    conditions = _conditions(_by_child(one), _by_child(other), ours & theirs)
     return json.dumps(
         {
             "name": one.get("name"),
             "hyperparameters": list(_hyperparameters(first, second, one, other)),
-            "conditions": list(_conditions(_by_child(one), _by_child(other), shared)),
-            "forbiddens": list(
-                _clauses(
-                    one["forbiddens"], other["forbiddens"], set(first.names), set(second.names)
-                )
-            ),
+            "conditions": list(conditions),
+            "forbiddens": list(_clauses(one["forbiddens"], other["forbiddens"], ours, theirs)),
         }
     )
 
 
 def _hyperparameters(
-    first: "Space", second: "Space", one: Mapping[str, Any], other: Mapping[str, Any]
+    first: Definition, second: Definition, one: Mapping[str, Any], other: Mapping[str, Any]
 ) -> Iterator[Item]:
     ours = {item["name"]: item for item in one["hyperparameters"]}
     theirs = {item["name"]: item for item in other["hyperparameters"]}
-    parameters = {p.name: p for p in first.parameters}
+    parameters = {p.name: p for p in read_parameters(first)}
     for name, item in ours.items():
         if name not in theirs or _bare(theirs[name]) == _bare(item):
             yield item
-    for parameter in second.parameters:
+    for parameter in read_parameters(second):
         item = theirs[parameter.name]
         if parameter.name not in ours:
             yield item

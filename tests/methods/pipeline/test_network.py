@@ -22,7 +22,7 @@ def random_layers(embedding: PipelineEmbedding):
 def naive(embedding: PipelineEmbedding, layers, configs: Encoded) -> np.ndarray:
     """One pipeline after the other, one encoder after the other, as Equations 4 and 5 read."""
     layout, encoding = embedding.layout, embedding.layout.sizes.encoder_layers
-    chosen = configs.space.structure.algorithm_of(configs)
+    chosen = configs.space.structure.algorithm_of(configs.values)
     embedded = []
     for row in range(len(configs)):
         outputs, one_hots, every_input = [], [], []

@@ -193,7 +193,7 @@ class NetworkLayout:
 
     def read(self, configs: Encoded) -> Singles:
         """(n, inputs + choices): what the network reads of configurations, 0 where inactive."""
-        chosen = self.space.structure.algorithm_of(configs)
+        chosen = self.space.structure.algorithm_of(configs.values)
         choices = np.concatenate(
             [
                 np.arange(len(stage.algorithms)) == chosen[:, [place]]

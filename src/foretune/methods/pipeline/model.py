@@ -63,7 +63,7 @@ class Choices:
         """(n,), which configurations use any of them."""
         found = np.zeros(len(configs), dtype=bool)
         if self.places:
-            chosen = configs.space.structure.algorithm_of(configs)
+            chosen = configs.space.structure.algorithm_of(configs.values)
             for stage, algorithm in self.places:
                 found |= chosen[:, stage] == algorithm
         return found
