@@ -132,7 +132,7 @@ def test_an_edited_space_outlives_the_next_import(foretune, experience: Path) ->
     saved.write_text(edited)
     code, shown, _ = foretune(*words)
     assert code == 0
-    assert f"import again with --space {saved} to use it" in shown
+    assert f"to use it, import again with --space {saved}" in shown
     assert saved.read_text() == edited
 
 

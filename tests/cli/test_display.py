@@ -60,11 +60,13 @@ def test_what_had_ended_before_counts_and_is_told_in_one_line(capsys):
     ]
 
 
-def test_a_bar_counts_trials_that_ended(monkeypatch):
-    shown = StringIO()
-    monkeypatch.setattr(display.sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=shown, width=200))
-    with display.display([LOSS], 3, None) as bar:
+@pytest.fixture
+def console():
+    return Console(file=StringIO(), width=200)
+
+
+def test_a_bar_counts_trials_that_ended(console):
+    with display.display([LOSS], 3, None, console=console) as bar:
         assert isinstance(bar, Bar)
         for number in range(2):
             bar.trial_began(trial(number, estimator="rf"))
@@ -76,21 +78,16 @@ def test_a_bar_counts_trials_that_ended(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["rf[val]", "[/x]", "[red]"])
-def test_a_bar_shows_brackets_in_names_as_they_are(monkeypatch, name):
-    monkeypatch.setattr(display.sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=StringIO(), width=200))
-    with display.display([LOSS], 3, None) as bar:
+def test_a_bar_shows_brackets_in_names_as_they_are(console, name):
+    with display.display([LOSS], 3, None, console=console) as bar:
         bar.trial_began(trial(0, estimator=name))
         assert name in _rendered(bar._bar)
         bar.trial_ended(trial(0, 2.0, estimator=name))
         assert f"best loss 2 ({name})" in _rendered(bar._bar)
 
 
-def test_a_bar_begins_with_what_had_ended_before(monkeypatch):
-    shown = StringIO()
-    monkeypatch.setattr(display.sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr("rich.console.Console", lambda **_: Console(file=shown, width=200))
-    with display.display([LOSS], 9, None) as bar:
+def test_a_bar_begins_with_what_had_ended_before(console):
+    with display.display([LOSS], 9, None, console=console) as bar:
         for number in range(5):
             bar.trial_ended(trial(number, 2.0))
         bar.trial_began(trial(5))

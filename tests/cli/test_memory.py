@@ -98,7 +98,7 @@ def test_forgetting_needs_a_name_or_all():
     remember(name="cash")
     for words in ([], ["mine", "--all"]):
         assert "name a dataset, or give --all" in str(run("forget", *words).exception)
-    assert "give --space" in str(run("forget", "mine").exception)
+    assert "choose one with --space" in str(run("forget", "mine").exception)
     assert "Forgot 1 evaluation\n" in run("forget", "mine", "--space", SPACE).output
     assert Memory.of_user().spaces() == ["cash"]
     assert "Forgot 1 evaluation\n" in run("forget", "--all").output

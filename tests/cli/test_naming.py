@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foretune.cli.names import names_in
-from foretune.errors import UsageError
+from tests.refusals import refuses
 
 NAMES = st.text(st.characters(blacklist_characters="\x00", blacklist_categories=("Cs",)))
 
@@ -32,7 +32,7 @@ def test_names_stand_between_commas_or_in_quotes(typed: str | None, names: tuple
 
 @pytest.mark.parametrize("typed", ["", " ", ",", ' , "" '])
 def test_a_list_without_a_name_is_refused(typed: str) -> None:
-    with pytest.raises(UsageError, match="at least one name"):
+    with refuses("empty-list", value=typed):
         names_in(typed)
 
 

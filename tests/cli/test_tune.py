@@ -14,6 +14,7 @@ from foretune.cli.tune_options import _name_and_direction, resolve_metrics, reso
 from foretune.errors import ForetuneError, ForetuneWarning
 from foretune.experience import Direction, Experience, Metric, Status
 from foretune.stores import import_experience
+from tests.refusals import warns
 
 SPACE = {
     "x": {"range": [0.0, 1.0]},
@@ -113,7 +114,7 @@ def test_past_runs_of_a_space_that_has_changed_since_are_carried_over(here):
     left_out = 12 - len(inside)
     assert f"Past runs are of another space: {len(inside)} of 12 (of 1 of 1 tasks)" in ended.stderr
     assert f"{left_out} lie outside of 'x'; they have no value of 'mode'" in ended.stderr
-    assert "; --assume" in ended.stderr
+    assert "; give the value they used with --assume" in ended.stderr
     said = run(*words, 1, *past, "--assume", "mode=2", "--store", "said.db")
     assert "no value" not in said.stderr
     best = min(inside, key=lambda config: config["x"])
@@ -157,7 +158,7 @@ def test_past_runs_tell_which_way_several_metrics_are_better(here):
 def test_a_metric_that_is_named_twice_is_refused(here):
     goals = ("--metric", "score", "--metric", "score:max")
     ended = run("tuned_for_tests:run", "--trials", 1, *SEARCH, *goals)
-    assert "name each once" in str(ended.exception)
+    assert "named once" in str(ended.exception)
     assert not (here / "foretune.db").exists()
 
 
@@ -185,7 +186,7 @@ def test_a_metric_may_tell_its_direction_in_any_case(text, usual, found):
 @pytest.mark.parametrize("pair", ["[0.0001, 0.1]", "[2, 8]", "[0, 1.0]"])
 def test_it_is_said_that_two_numbers_are_no_range(tmp_path, pair):
     (tmp_path / "space.json").write_text(f'{{"model": {{"svm": {{"C": {pair}}}, "naive": {{}}}}}}')
-    with pytest.warns(ForetuneWarning, match="'model:svm:C' is either .* stop and write") as told:
+    with warns("two-numbers-no-range", field="model:svm:C") as told:
         resolve_space(tmp_path / "space.json", None)
     assert f'{{"range": {pair}}}' in str(told[0].message)
 
@@ -201,7 +202,7 @@ def test_of_other_lists_nothing_is_said(tmp_path, recwarn, given):
 
 @pytest.mark.parametrize("name", ["accuracy", "val_acc", "ROC-AUC", "test/r2", "mean score"])
 def test_it_is_said_that_what_should_grow_is_minimised(name):
-    with pytest.warns(ForetuneWarning, match=f"'{name}' is minimised.*--metric {name}:max"):
+    with warns("direction-not-given", field=name):
         [metric] = resolve_metrics([name], None, None)
     assert metric == Metric(name, Direction.MIN)
 
@@ -291,7 +292,7 @@ def test_past_runs_may_have_had_another_name_for_a_hyperparameter(here):
     ended = run(*words, 1, *past, "--store", "other.db")
     assert ended.exit_code == 0, ended.output
     ended = run(*words, 1, *SEARCH, "--rename", "former=x")
-    assert "--rename tells what past runs had, but got 'former=x'" in str(ended.exception)
+    assert "--rename describes past runs, but got 'former=x'" in str(ended.exception)
 
 
 def test_the_other_studies_of_a_store_are_past_tasks(here):

@@ -1,4 +1,4 @@
-"""The command line. Every import of weight happens inside a command, so `--help` is instant."""
+"""The command line. Commands import what they need when they run, so `--help` is instant."""
 
 import os
 import sys
@@ -23,8 +23,8 @@ from foretune.cli.tune import tune_command
 from foretune.errors import ForetuneError, ForetuneWarning, explain_missing_extras
 from foretune.run import stopping
 
-# Small matrices get many times slower when BLAS spreads them over threads; a user's own setting
-# wins. This must happen before NumPy is imported, and no command has imported it yet.
+# BLAS makes small matrices many times slower when it uses several threads. A setting of the user
+# wins. The variables count only before NumPy is imported.
 for _variable, _threads in ONE_NUMERIC_THREAD.items():
     os.environ.setdefault(_variable, _threads)
 
@@ -40,12 +40,12 @@ class CommandGroup(click.Group):
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, in the order of their adding."""
+        """Return the names in the order in which they were added."""
         del ctx
         return [*self.commands, *sorted(_plugin_commands())]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name."""
+        """Return the command of this name."""
         found = super().get_command(ctx, cmd_name)
         if found is None and cmd_name in _plugin_commands():
             found = _plugin_commands()[cmd_name].load()
@@ -63,7 +63,7 @@ def _plugin_commands() -> dict[str, EntryPoint]:
 )
 @click.version_option(package_name="foretune", prog_name="foretune")
 def foretune() -> None:
-    """Hyperparameter tuning that starts from what past runs taught.
+    """Tune hyperparameters, starting from what past runs taught.
 
     \b
     Examples:
@@ -97,7 +97,7 @@ _as_python_shows_it = warnings.showwarning
 def _show_warning(
     message: Warning | str, category: type[Warning], *where: Any, **more: Any
 ) -> None:
-    """Our own warnings as one sentence, without a line of our source; others as ever."""
+    """Show warnings of Foretune as one sentence, and others as Python does."""
     if issubclass(category, ForetuneWarning):
         click.echo(f"foretune: {message}", err=True)
     else:
@@ -105,13 +105,13 @@ def _show_warning(
 
 
 def main() -> None:
-    """Run the command line: a user's mistake is one sentence and exit code 2."""
+    """Run the command line. A mistake of the user gives one sentence and exit code 2."""
     warnings.showwarning = _show_warning
-    # Running trials are let go as after Ctrl-C also where a scheduler or a terminal ends us: else
-    # they would count as trials that kill their process.
+    # When a scheduler or a terminal ends the command, running trials are let go as after Ctrl-C.
+    # Otherwise they would count as trials that kill their process.
     stopping.listen()
     try:
-        # Some methods need an optional package no sooner than when they have trials to fit.
+        # Some methods import an optional package only when they have trials to fit.
         with explain_missing_extras("this command"):
             foretune(standalone_mode=False)
     except click.exceptions.Exit as done:
@@ -126,7 +126,7 @@ def main() -> None:
         click.echo("foretune: stopped; the same command resumes where that is possible", err=True)
         sys.exit(130)
     except BrokenPipeError:
-        # The reader of our output went away (`| head`): not an error, and nothing more to say.
+        # The reader of our output went away (`| head`). That is no error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as failure:

@@ -1,4 +1,4 @@
-"""What a person sees while trials run: how far it is, the best so far, what runs now."""
+"""What a person sees while trials run: progress, the best so far, and what runs now."""
 
 import sys
 import time
@@ -14,16 +14,17 @@ from foretune.experience.trial import Trial
 from foretune.report.wording import count_text, list_text
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress, TaskID
 
     from foretune.run.tuning_loop import Watch
 
 LINE_SECONDS = 30.0
-"""How often a log hears of progress that is no improvement."""
+"""How often a log gets a line without an improvement."""
 
 
 class BestSoFar:
-    """The best so far: one trial, or with several metrics those that no other beats in all."""
+    """The best trial so far; with several metrics, the trials that no other beats in all."""
 
     def __init__(self, metrics: Sequence[Metric]) -> None:
         self.metrics = tuple(metrics)
@@ -31,7 +32,7 @@ class BestSoFar:
         self.unbeaten: list[Trial] = []
 
     def take(self, trial: Trial) -> bool:
-        """Count a trial that has ended; whether it is among the best now."""
+        """Count a trial that has ended. Return whether it is among the best now."""
         self.ended += 1
         if trial.status is not Status.DONE:
             self.failed += 1
@@ -53,7 +54,7 @@ class BestSoFar:
         return f"best {metric.name} {best.values[metric.name]:.4g}{f' ({name})' if name else ''}"
 
     def _as_good(self, one: Trial, other: Trial) -> bool:
-        """Whether a trial is nowhere worse than another."""
+        """Return whether no metric of a trial is worse than that of another."""
         return all(
             m.sign * one.values[m.name] <= m.sign * other.values[m.name] for m in self.metrics
         )
@@ -62,7 +63,7 @@ class BestSoFar:
 class Lines:
     """For logs: a line when the work begins, for every improvement, and from time to time.
 
-    What had ended before is told in one line, when the first trial begins.
+    Trials of earlier runs get one line together, when the first trial begins.
     """
 
     def __init__(self, metrics: Sequence[Metric], trials: int | None) -> None:
@@ -70,7 +71,7 @@ class Lines:
         self._said, self._silent = time.monotonic(), True
 
     def trial_began(self, trial: Trial) -> None:
-        """Only the first one is worth a line: it may take long, and nothing else has been said."""
+        """Write a line about the first trial only: it may take long."""
         if self._silent and self._score.ended:
             self._say_how_far()
         elif self._silent:
@@ -78,7 +79,7 @@ class Lines:
             self._say(f"trial {trial.number} began{f': {name}' if name else ''}")
 
     def trial_ended(self, trial: Trial) -> None:
-        """Say it where it matters."""
+        """Write a line after an improvement, after the last trial, or after a long silence."""
         better = self._score.take(trial)
         last = self._score.ended == self._trials
         worth_it = better or last or time.monotonic() - self._said >= LINE_SECONDS
@@ -94,7 +95,7 @@ class Lines:
 
 
 def _how_far(ended: int, trials: int | None) -> str:
-    """How many trials have ended: a count, which is not the number that a trial bears."""
+    """Return how many trials have ended, as a text."""
     return (
         count_text(ended, "trial")
         if trials is None
@@ -113,9 +114,9 @@ class Bar:
         self._visible = False
 
     def trial_began(self, trial: Trial) -> None:
-        """Show what runs."""
+        """Show which trials run."""
         if not self._visible:
-            # A new beginning: what had ended before does not tell how fast it goes.
+            # Trials of earlier runs say nothing about the speed of this one.
             self._bar.reset(self._task, completed=self._score.ended)
             self._bar.start()
             self._visible = True
@@ -123,7 +124,7 @@ class Bar:
         self._show(0)
 
     def trial_ended(self, trial: Trial) -> None:
-        """Show what came of it."""
+        """Show the new state."""
         self._running.pop(trial.number, None)
         self._score.take(trial)
         if self._visible:
@@ -137,10 +138,17 @@ class Bar:
 
 @contextmanager
 def display(
-    metrics: Sequence[Metric], trials: int | None, seconds: float | None
+    metrics: Sequence[Metric],
+    trials: int | None,
+    seconds: float | None,
+    *,
+    console: "Console | None" = None,
 ) -> Iterator["Watch"]:
-    """Whatever suits where standard error goes."""
-    if not sys.stderr.isatty():
+    """Show a bar on a terminal, and lines in a log.
+
+    console: where the bar is shown; by default standard error, if that is a terminal.
+    """
+    if console is None and not sys.stderr.isatty():
         yield Lines(metrics, trials)
         return
     from rich.console import Console
@@ -162,7 +170,7 @@ def display(
         TextColumn("{task.fields[best]}", style="bold", markup=False),
         TextColumn("{task.fields[now]}", style="dim", markup=False),
     ]
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    bar = Progress(*columns, console=console or Console(stderr=True), transient=True)
     far = _how_far(0, trials)
     task = bar.add_task("trials", total=trials, far=far, best="starting", now="")
     try:

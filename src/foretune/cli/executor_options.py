@@ -1,4 +1,4 @@
-"""The options by which commands say where their work runs."""
+"""The options that say where the work of a command runs."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -12,13 +12,15 @@ _EXECUTOR = click.option(
     type=click.Choice(["processes", "ray"]),
     default="processes",
     show_default=True,
-    help="Where the work is done.",
+    help="Run on this machine, or on a Ray cluster.",
 )
 _ADDRESS = click.option(
-    "--address", metavar="ADDRESS", help="Of a Ray cluster; else RAY_ADDRESS, or new."
+    "--address",
+    metavar="ADDRESS",
+    help="Address of a Ray cluster. Default: RAY_ADDRESS, or start a local one.",
 )
 
 
 def executor_options(command: Command) -> Command:
-    """Add --executor and --address, which make a `Site`."""
+    """Add --executor and --address, which make an `ExecutorChoice`."""
     return _EXECUTOR(_ADDRESS(command))

@@ -1,4 +1,4 @@
-"""`foretune experience`: what your searches have taught, shown, exported, forgotten."""
+"""`foretune experience`: show, export, extend or forget what your searches have tried."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MOST_TASKS = 30
 
 of_space = click.option(
-    "--space", type=click.Choice(SHIPPED_SPACES), help="Else the only one there is."
+    "--space", type=click.Choice(SHIPPED_SPACES), help="Default: the only space with experience."
 )
 
 
@@ -24,14 +24,16 @@ of_space = click.option(
 def experience_group() -> None:
     """Show, export, add to, or forget your own experience.
 
-    Every search adds what it tried: configurations, scores, times, the name of the file, and
-    numbers that describe the table. Rows, columns and labels of tables are never kept. The
-    environment variable FORETUNE_HOME moves the folder.
+    Every search adds its trials: configurations, scores, times, the name of the file, and numbers
+    that describe the table. Rows, columns and labels of tables are never kept. The environment
+    variable FORETUNE_HOME sets the folder.
     """
 
 
 @experience_group.command("show")
-@click.option("--space", type=click.Choice(SHIPPED_SPACES), help="Everything about this one.")
+@click.option(
+    "--space", type=click.Choice(SHIPPED_SPACES), help="Show everything about this space."
+)
 def show_command(space: str | None) -> None:
     """List the datasets that your searches have seen."""
     from foretune.automl.knowledge.memory import Memory
@@ -70,7 +72,7 @@ def export_command(file: Path, space: str | None) -> None:
 def add_command(file: Path, space: str) -> None:
     """Add the evaluations in FILE to your own.
 
-    FILE is what `foretune collect` has made, or what another user has exported.
+    FILE was made by `foretune collect`, or exported by another user.
 
     \b
     Example:
@@ -97,12 +99,12 @@ def add_command(file: Path, space: str) -> None:
 @experience_group.command("forget")
 @click.argument("task", required=False)
 @of_space
-@click.option("--all", "all_", is_flag=True, help="Everything, of all spaces or of --space.")
+@click.option("--all", "all_", is_flag=True, help="Forget everything, in all spaces or in --space.")
 def forget_command(task: str | None, space: str | None, all_: bool) -> None:
     """Forget the dataset TASK, or --all of them.
 
-    What was learnt from them before goes, too: searches begin with the shipped priors until
-    `foretune learn` is run again.
+    Priors that were learnt from them are removed too. Searches begin with the shipped priors until
+    you run `foretune learn` again.
     """
     from foretune.automl.knowledge.knowledge import forget_learnt
     from foretune.automl.knowledge.memory import Memory
@@ -110,7 +112,7 @@ def forget_command(task: str | None, space: str | None, all_: bool) -> None:
 
     if (task is None) != all_:
         raise UsageError(
-            "either one dataset or --all is forgotten, but got "
+            "forget needs one dataset or --all, but got "
             f"{'both' if task else 'neither'}: name a dataset, or give --all"
         )
     memory = Memory.of_user()
@@ -126,17 +128,17 @@ def forget_command(task: str | None, space: str | None, all_: bool) -> None:
 
 
 def _holding(memory: "Memory", task: str) -> str:
-    """The only space that has this dataset."""
+    """Return the only space that has this dataset."""
     names = memory.holding(task)
     if not names:
         raise UsageError(
-            f"a task to forget must be a remembered one, but there is no '{task}': see  foretune "
-            "experience show"
+            f"a dataset to forget must be a remembered one, but there is no '{task}': see  "
+            "foretune experience show"
         )
     if len(names) > 1:
         raise UsageError(
-            f"--space says which dataset is meant, but '{task}' is in {', '.join(names)}: give "
-            "--space"
+            f"a dataset must be in one space, but '{task}' is in {', '.join(names)}: choose one "
+            "with --space"
         )
     return names[0]
 
@@ -147,7 +149,7 @@ def _resolve_space_name(memory: "Memory", space: str | None) -> str:
         return names[0]
     if space is None:
         found = f"there are {', '.join(names)}" if names else "nothing is remembered yet"
-        raise UsageError(f"--space says which experience is meant, but {found}: give --space")
+        raise UsageError(f"there must be experience of one space, but {found}: give --space")
     return space
 
 
@@ -168,9 +170,9 @@ def _sizes(known: "Experience") -> str:
 
 
 def _best(known: "Experience", task: str) -> str:
-    """How many evaluations, and the best by each metric that was measured.
+    """Return the number of evaluations, and the best value of each metric.
 
-    Which of them a search was by is not remembered, and searches of one table may differ in it.
+    The memory does not hold which metric a search optimised.
     """
     import numpy as np
 

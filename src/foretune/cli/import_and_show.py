@@ -1,4 +1,4 @@
-"""`foretune import` and `foretune show`: past evaluations in, a readable summary out."""
+"""`foretune import` and `foretune show`: read past evaluations, and summarise them."""
 
 from collections.abc import Mapping
 from importlib.metadata import entry_points
@@ -13,7 +13,7 @@ from foretune.errors import UsageError
 
 OWN_KINDS = ("table", "optuna", "mlflow", "ray")
 KINDS = (*OWN_KINDS, *sorted(entry.name for entry in entry_points(group="foretune.importers")))
-"""The importers' names, found without importing any. A test compares them with the table."""
+"""Names of importers, found without importing any. A test compares them with the importers."""
 
 TAKERS = {
     "--space": ("table", "mlflow", "ray"),
@@ -32,7 +32,7 @@ TAKERS = {
 
 
 def _check_options(kind: str, given: Mapping[str, object]) -> None:
-    """Refuse what belongs to other kinds, by the name under which it was typed."""
+    """Refuse options that belong to other kinds."""
     for option, value in given.items():
         if value and kind not in TAKERS[option]:
             raise UsageError(
@@ -42,7 +42,7 @@ def _check_options(kind: str, given: Mapping[str, object]) -> None:
 
 
 def _values(pairs: tuple[str, ...]) -> dict[str, str]:
-    """`column:min` and `column:max`, as typed, into a mapping."""
+    """Turn `COLUMN:min` and `COLUMN:max` into a mapping."""
     values: dict[str, str] = {}
     for pair in pairs:
         column, _, direction = pair.rpartition(":")
@@ -59,7 +59,7 @@ def _values(pairs: tuple[str, ...]) -> dict[str, str]:
 
 
 def _check_apart(out: Path, *sources: Path | str | None) -> None:
-    """Refuse an output that is read as well."""
+    """Refuse an output file that is also read."""
     for source in filter(None, sources):
         path = Path(str(source).removeprefix("sqlite:///"))
         if path.exists() and out.exists() and path.samefile(out):
@@ -70,74 +70,77 @@ def _check_apart(out: Path, *sources: Path | str | None) -> None:
 
 
 def _save_inferred_space(path: Path, space: str) -> None:
-    """Keep an inferred space where it can be edited; one that was edited is left as it is."""
+    """Save an inferred space where it can be edited, but never replace an edited one."""
     if path.exists() and path.read_text(encoding="utf-8", errors="replace") != space:
-        click.echo(f"\nThe space was inferred from the values. {path}, which was there before, is")
-        click.echo(
-            f"another one and was left as it is: import again with --space {path} to use it, or "
-            "remove it."
-        )
+        click.echo(f"\nThe space was inferred from the values. {path} holds another one, and was")
+        click.echo(f"not changed: to use it, import again with --space {path}, or remove it.")
         return
     write_text(path, space)
     click.echo(f"\nThe space was inferred from the values and saved to {path}: edit it and")
-    click.echo(f"import again with --space {path} where a range or a scale is not as meant.")
+    click.echo(f"import again with --space {path} if a range or a scale is wrong.")
 
 
 @click.command("import")
 @click.argument("kind", type=click.Choice(KINDS))
 @click.argument("source")
-@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Parquet file.")
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path), required=True, help="Parquet file to write."
+)
 @click.option(
     "--space",
     type=click.Path(path_type=Path),
-    help="ConfigSpace JSON, or in short as for `tune` (table, mlflow, ray).",
+    help="Space as JSON, as for `tune`. Default: inferred from the values (table, mlflow, ray).",
 )
 @click.option(
     "--task",
     metavar="COLUMN",
-    help="Column (table), tag or parameter (mlflow) that names the task.",
+    help="The column (table), or the tag or parameter (mlflow), that names the task.",
 )
 @click.option(
     "--value",
     "values",
     multiple=True,
     metavar="COLUMN:min|max",
-    help="A metric and which way is better; repeatable (table, mlflow, ray).",
+    help="A metric, and which way is better. Repeatable (table, mlflow, ray).",
 )
-@click.option("--config-column", metavar="COLUMN", help="Configurations as JSON (table).")
+@click.option(
+    "--config-column", metavar="COLUMN", help="Column with configurations as JSON (table)."
+)
 @click.option(
     "--config-prefix",
     metavar="TEXT",
-    help="Only columns that begin so are hyperparameters, called by the rest: params_ in tables of "
-    "Optuna, params. of MLflow, config/ of Ray Tune, param_ of scikit-learn (table).",
+    help="Prefix of the columns that are hyperparameters; it is removed from their names. In "
+    "tables of Optuna it is params_, of MLflow params., of Ray Tune config/, of scikit-learn "
+    "param_ (table).",
 )
-@click.option("--seconds", metavar="COLUMN", help="Column of run times (table).")
+@click.option("--seconds", metavar="COLUMN", help="Column of run times in seconds (table).")
 @click.option(
     "--status",
     metavar="COLUMN",
-    help="Column of outcomes: DONE, FAILED, TIMEOUT, or the states of Optuna, MLflow, Ray Tune, "
-    "SMAC or W&B, upper or lower case. COMPLETE, FINISHED, TERMINATED and SUCCESS are DONE; "
-    "PRUNED, FAIL, KILLED, ERROR, CRASHED and MEMORYOUT are FAILED; rows that run or wait are "
-    "left out (table).",
+    help="Column that says how trials ended: DONE, FAILED, TIMEOUT, or the words of Optuna, "
+    "MLflow, Ray Tune, SMAC or W&B, in upper or lower case. COMPLETE, FINISHED, TERMINATED and "
+    "SUCCESS mean DONE. PRUNED, FAIL, KILLED, ERROR, CRASHED and MEMORYOUT mean FAILED. Rows of "
+    "trials that run or wait are left out (table).",
 )
 @click.option(
     "--fidelity",
     metavar="COLUMN",
-    help="Column of epochs, rows or the like that a trial was given; of each configuration the "
-    "most counts (table).",
+    help="Column of the epochs, rows or other steps that a trial was given. Of each configuration "
+    "the largest one counts (table).",
 )
 @click.option(
     "--ignore",
     metavar="A,B",
-    help="What is no hyperparameter; names with commas in double quotes (table, mlflow, ray).",
+    help="Names that are no hyperparameters. Put a name with a comma in double quotes (table, "
+    "mlflow, ray).",
 )
 @click.option(
     "--study",
     "studies",
     multiple=True,
-    help="Only this study (optuna) or experiment (mlflow); repeatable.",
+    help="Read only this study (optuna) or experiment (mlflow). Repeatable.",
 )
-@click.option("--space-id", metavar="ID", help="Which search space to read (hpob).")
+@click.option("--space-id", metavar="ID", help="The search space to read (hpob).")
 def import_command(
     kind: str,
     source: str,
@@ -158,10 +161,10 @@ def import_command(
 
     \b
     KIND is the format of SOURCE:
-      table        CSV or Parquet, one row an evaluation
-      optuna       a storage URL, one task a study
-      mlflow       a tracking URI, one task an experiment
-      ray          a folder of Ray Tune's results, one task an experiment
+      table        CSV or Parquet with one row for each evaluation
+      optuna       a storage URL; each study is a task
+      mlflow       a tracking URI; each experiment is a task
+      ray          a folder of Ray Tune's results; each experiment is a task
       icml2020     the copula paper's CSV archives
       deeppipe     the DeepPipe paper's JSON (PMF, Tensor-OBOE, ZAP)
       oboe         Oboe's error and run-time matrices
@@ -232,7 +235,7 @@ def import_command(
 @click.command("show")
 @click.argument("file", type=click.Path(path_type=Path))
 def show_command(file: Path) -> None:
-    """Summarise an experience FILE: tasks, sizes, best values, missing ones, the space."""
+    """Summarise an experience FILE: tasks, sizes, best and missing values, the space."""
     from foretune._base.progress import beating
     from foretune._base.terminal import TerminalProgress
     from foretune.experience import Experience

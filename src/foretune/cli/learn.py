@@ -1,4 +1,4 @@
-"""`foretune learn`: priors and portfolios from experience, within a time."""
+"""`foretune learn`: learn priors and portfolios from experience, within a time limit."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -18,16 +18,21 @@ if TYPE_CHECKING:
     from foretune.experience import Experience
 
 METHODS = ("auto", "gcp-prior")
-"""What is learnt where nothing else is asked for, written out so that `--help` need not import it;
-a test compares."""
+"""The default methods, written out so that `--help` is instant. A test compares them."""
 
 
 @click.command("learn")
 @click.option(
-    "--space", "spaces", type=click.Choice(SHIPPED_SPACES), multiple=True, help="Repeatable."
+    "--space",
+    "spaces",
+    type=click.Choice(SHIPPED_SPACES),
+    multiple=True,
+    help="Learn for this space only. Repeatable.",
 )
-@click.option("--method", "methods", multiple=True, help=f"Repeatable; else {', '.join(METHODS)}.")
-@click.option("--metric", "metrics", multiple=True, help="Repeatable; else all that were measured.")
+@click.option(
+    "--method", "methods", multiple=True, help=f"Repeatable. Default: {', '.join(METHODS)}."
+)
+@click.option("--metric", "metrics", multiple=True, help="Repeatable. Default: all metrics.")
 @click.option(
     "--time",
     "time_",
@@ -35,21 +40,21 @@ a test compares."""
     metavar="TIME",
     default="60s",
     show_default=True,
-    help="On the clock; what is not learnt by then stays as it was.",
+    help="Time limit. Priors not finished by then are left unchanged.",
 )
 @click.option(
     "--experience",
     "file",
     type=click.Path(path_type=Path),
-    help="Learn from this file alone, into --out.",
+    help="Learn from this file only, and write to --out.",
 )
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for --experience.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder to write, with --experience.")
 @click.option(
     "--jobs",
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Priors learnt at the same time.",
+    help="Number of priors to learn at the same time.",
 )
 @executor_options
 @click.option("--seed", type=SEED, default=0, show_default=True)
@@ -65,13 +70,13 @@ def learn_command(
     address: str | None,
     seed: int,
 ) -> None:
-    """Refresh what searches begin with, from shipped experience and your own.
+    """Learn anew what searches begin with, from shipped experience and your own.
 
-    Every search adds to your own experience. This command learns priors and portfolios from it,
-    for each space of which there is some, and later searches begin with them.
+    Every search adds to your own experience. This command learns priors and portfolios from it, for
+    each space that has some. Later searches begin with them.
 
-    With --experience and --out it makes a folder of knowledge that stands alone, as the one that
-    ships was made.
+    With --experience and --out it writes a separate folder of knowledge. The shipped one was made
+    in this way.
 
     \b
     Examples:
@@ -106,8 +111,9 @@ def _by_default(executor: str, *, alone: bool) -> tuple[str, ...]:
     if alone or executor != "processes" or find_spec("jax") is not None:
         return METHODS
     click.echo(
-        "Learning priors as those that ship needs the package 'jax', which is not installed: they "
-        "stay in use, and portfolios are refreshed. To learn all: pip install 'foretune[neural]'"
+        "Learning the default priors needs the package 'jax', which is not installed: the shipped "
+        "priors stay in use, and portfolios are learnt. To learn all: pip install "
+        "'foretune[neural]'"
     )
     return ()
 
@@ -149,7 +155,7 @@ def _from_file(plan: "LearningPlan", metrics: tuple[str, ...], file: Path, out: 
 def _from_all(
     plan: "partial[LearningPlan]", spaces: tuple[str, ...], metrics: tuple[str, ...], time_: float
 ) -> None:
-    """Each space in turn, within the time for all of them."""
+    """Learn for each space in turn, within one time limit for all."""
     import time
 
     from foretune._base.terminal import TerminalProgress
@@ -177,7 +183,7 @@ def _from_all(
 
 
 def _views(name: str, metrics: tuple[str, ...]) -> dict[str, "Experience"]:
-    """All experience of a space by each metric."""
+    """Return all experience of a space, once for each metric."""
     from foretune.automl.knowledge.knowledge import FitKnowledge
 
     views: dict[str, Experience] = {}
@@ -191,7 +197,7 @@ def _views(name: str, metrics: tuple[str, ...]) -> dict[str, "Experience"]:
 
 
 def _read_collection_note(file: Path) -> Mapping[str, Any]:
-    """How a collection was made, where its note lies beside it."""
+    """Read how a collection was made, if a note beside it says so."""
     import json
 
     note = file.with_suffix(".collect.json")
@@ -213,4 +219,6 @@ def _say(done: list["LearningReport"]) -> None:
         how = each.note or (f"learnt in {each.seconds:.1f} s" if each.seconds else "learnt")
         click.echo(f"  {each.what:<12} {each.metric:<18} {how}")
     if any(each.note == TIME_IS_OVER for each in done):
-        click.echo("  What there was no time for stays as it was: give more, such as --time 10m")
+        click.echo(
+            "  Some priors are unchanged because time was over: give more, such as --time 10m"
+        )

@@ -1,13 +1,13 @@
-"""`foretune methods`: what there is to choose from."""
+"""`foretune methods`: list the methods."""
 
 import click
 
 
 @click.command("methods")
 def methods_command() -> None:
-    """List the methods: name, what they need, what they do.
+    """List the methods: names, what they do, what they need.
 
-    Those that other installed packages bring come last.
+    Methods of other installed packages come last.
     """
     from foretune.search import METHODS
 

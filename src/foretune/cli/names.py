@@ -1,4 +1,4 @@
-"""Names: configurations in a word, and lists of names as they are typed."""
+"""Short names of configurations, and lists of names as users type them."""
 
 import csv
 import io
@@ -12,19 +12,23 @@ CHOICES = ("estimator", "algorithm")
 
 
 def config_label(config: Mapping[str, Any]) -> str:
-    """A configuration in a word: the algorithm it chooses."""
+    """Return the algorithm that a configuration chooses, or an empty text."""
     return next((str(config[name]) for name in CHOICES if name in config), "")
 
 
 def names_in(text: str | None) -> tuple[str, ...]:
-    """The names of a comma-separated list as typed; none where the option was not given.
+    """Return the names of a comma-separated list; none if the option was not given.
 
-    A name that has a comma itself stands in double quotes, as in a CSV file.
+    A name with a comma stands in double quotes, as in a CSV file.
     """
     if text is None:
         return ()
     lines = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
     names = tuple(name.strip() for line in lines for name in line if name.strip())
     if not names:
-        raise UsageError(f"a list needs at least one name, but got '{text}': separate by commas")
+        raise UsageError(
+            f"a list needs at least one name, but got '{text}': separate names by commas",
+            rule="empty-list",
+            value=text,
+        )
     return names

@@ -1,4 +1,4 @@
-"""Files that a command is to write, looked at before it begins its work."""
+"""Checks of the files that a command will write, before it begins its work."""
 
 from pathlib import Path
 
@@ -6,12 +6,12 @@ from foretune.errors import UsageError
 
 
 def check_experience_out(path: Path) -> None:
-    """Refuse a path at which an experience could not be saved, or not be recognised later."""
+    """Refuse a path where no experience can be saved."""
     check_out(path, ".parquet")
 
 
 def check_out(path: Path, suffix: str) -> None:
-    """Refuse a path with another ending, in a folder that does not exist, or of a folder."""
+    """Refuse a path with another ending, a folder, and a path in a folder that does not exist."""
     if path.suffix != suffix or not path.absolute().parent.is_dir():
         raise UsageError(
             f"the output must be a {suffix} file in a folder that exists, but got '{path}': rename "

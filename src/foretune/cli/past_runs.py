@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 FILES = ".parquet"
 TABLES = (".csv", ".tsv")
 REASONS_SAID = 3
-"""So many reasons why studies do not fit are given; who has more is told the names."""
+"""How many reasons are printed why studies do not fit; of other studies only the names."""
 NOT_A_LITERAL = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
-"""What reading a value as Python writes it may raise."""
+"""What may be raised when a value is read as Python writes it."""
 
 Made = TypeVar("Made")
 
 
 @dataclass
 class PastRuns:
-    """What was given, each file and each study for itself."""
+    """The past runs that were given: one part for each file and each study."""
 
     parts: "list[SourcedExperience]" = field(default_factory=list)
     unfit: list[tuple[str, ExperienceError]] = field(default_factory=list)
-    """Studies that cannot be used, and why."""
+    """Studies that cannot be used, with the reasons."""
 
     @property
     def task_source(self) -> "SourcedExperience | None":
-        """The file that says what is searched and measured, where the user does not."""
+        """The file that gives the space and the metric if the user gives none."""
         return next((part for part in self.parts if part.is_file), None)
 
 
 def open_past_runs(sources: Sequence[str], *, store: str, study: str) -> PastRuns:
-    """Read experience files, and all studies of stores but the one that is tuned."""
+    """Read experience files, and all studies of stores except the one that is tuned."""
     from foretune._base.databases import hide_passwords
     from foretune._base.terminal import TerminalProgress
     from foretune.experience import Experience
@@ -60,9 +60,7 @@ def open_past_runs(sources: Sequence[str], *, store: str, study: str) -> PastRun
 
 
 def rename(past: PastRuns, texts: Sequence[str]) -> None:
-    """Give hyperparameters of past runs, wherever they occur, the names of today, OLD=NEW, and
-    choices theirs, NAME:OLD=NEW.
-    """
+    """Rename hyperparameters of past runs by OLD=NEW, and choices by NAME:OLD=NEW."""
     renamings = _new_names(texts)
     for old in renamings:
         if past.parts and all(_place(old, part.experience.space) is None for part in past.parts):
@@ -91,20 +89,25 @@ def _new_names(texts: Sequence[str]) -> dict[str, str]:
         if not (old and is_one and new):
             raise UsageError(
                 f"--rename needs two names, but got '{text}': write OLD=NEW, or NAME:OLD=NEW for a "
-                "choice"
+                "choice",
+                rule="not-two-names",
+                field="--rename",
+                value=text,
             )
         if old in names:
             raise UsageError(
-                f"--rename must name each hyperparameter once, but got '{old}' twice: leave one out"
+                f"--rename must name each hyperparameter once, but got '{old}' twice: leave one "
+                "out",
+                rule="renamed-twice",
+                field="--rename",
+                value=old,
             )
         names[old] = new
     return names
 
 
 def _place(old: str, space: "Space") -> str | tuple[str, Any] | None:
-    """The hyperparameter that is called so, or the one that has a choice called so; None where
-    there is neither.
-    """
+    """Find the hyperparameter of this name, or the hyperparameter and choice; None without any."""
     if old in space.names:
         return old
     for parameter in space.parameters:
@@ -122,7 +125,10 @@ def _refuse_unknown(old: str, past: PastRuns) -> None:
     choices = {f"{p.name}:{c}" for space in spaces for p in space.parameters for c in p.choices}
     raise UsageError(
         f"--rename needs a hyperparameter of past runs, or a choice of one, but none has '{old}': "
-        f"{suggestion(old, sorted(names | choices if ':' in old else names))}"
+        f"{suggestion(old, sorted(names | choices if ':' in old else names))}",
+        rule="unknown-hyperparameter",
+        field="--rename",
+        value=old,
     )
 
 
@@ -133,7 +139,7 @@ def carry_over_past(
     assumed: Sequence[str],
     missing: str = "default",
 ) -> "CarriedExperience[Experience] | None":
-    """Return past runs in the space that is tuned, by its metrics, and say what is not used."""
+    """Carry past runs over to the space and metrics that are tuned. Print what is not used."""
     from foretune._base.names import quote_names
     from foretune.experience.alignment.carry_over import carry_over
     from foretune.experience.alignment.translation import encode_assumptions
@@ -148,27 +154,26 @@ def carry_over_past(
         click.echo(f"{told[0].upper()}{told[1:]}{_hint(found)}.", err=True)
     if found is not None and found.in_vain:
         in_vain = quote_names(found.in_vain)
-        click.echo(f"--assume of {in_vain} changes nothing: past runs have recorded it.", err=True)
+        click.echo(
+            f"--assume of {in_vain} changes nothing: past runs have recorded a value.", err=True
+        )
     return found
 
 
 def _hint(found: "CarriedExperience[Experience]") -> str:
-    """How past runs can be told to know what is searched."""
+    """Say which options would make more of the past runs usable."""
     hints = []
     if found.unknown:
-        other_name = ", --rename OLD=NEW what they called it" if found.gone else ""
-        hints.append(f"--assume NAME=VALUE tells what they had{other_name}")
+        other_name = ", or its old name with --rename OLD=NEW" if found.gone else ""
+        hints.append(f"give the value they used with --assume NAME=VALUE{other_name}")
     chosen = (p.name for p in found.experience.space.parameters if not p.is_number)
     if name := next((name for name in chosen if name in found.outside), None):
-        hints.append(f"--rename {name}:OLD=NEW tells what a choice is called now")
+        hints.append(f"give a choice its new name with --rename {name}:OLD=NEW")
     return "".join(f"; {hint}" for hint in hints)
 
 
 def _say_unfit(unfit: Sequence[tuple[str, ExperienceError]]) -> None:
-    """Say how many studies are not used and why: what holds for most of them comes first.
-
-    A single example might be a study without trials, which says nothing about the others.
-    """
+    """Print how many studies are not used and why. The most frequent reason comes first."""
     from foretune._base.names import quote_names
 
     by_reason: dict[str, list[str]] = {}
@@ -185,28 +190,32 @@ def _say_unfit(unfit: Sequence[tuple[str, ExperienceError]]) -> None:
 
 
 def _studies(names: Sequence[str]) -> str:
-    """How many they are, to be read before "not"."""
+    """Return how many studies these are, as the beginning of a sentence with "not"."""
     return f"{len(names)} past {'study does' if len(names) == 1 else 'studies do'}"
 
 
 def check_out_is_not_source(out: Path, sources: Sequence[str]) -> None:
-    """Refuse to write the trials where past runs are read from, which would be lost."""
+    """Refuse to write the trials over the past runs."""
     from foretune._base.databases import place
 
     if any(place(str(out)) == place(source) for source in sources if _is_file(source)):
         raise UsageError(
             f"the output must be another file than the --experience, but got '{out}' for both: "
-            "name another"
+            "name another",
+            rule="output-is-source",
+            field="--out",
+            value=str(out),
         )
 
 
 @contextmanager
 def naming(source: str) -> Iterator[None]:
-    """Say in which source it is that something does not fit."""
+    """Name the source in errors about it."""
     try:
         yield
     except ExperienceError as error:
-        raise ExperienceError(f"'{source}' does not fit: {error}") from error
+        told = f"'{source}' does not fit: {error}"
+        raise ExperienceError(told, rule="source-does-not-fit", field=source) from error
 
 
 def _is_file(source: str) -> bool:
@@ -214,7 +223,7 @@ def _is_file(source: str) -> bool:
 
 
 def _each_once(sources: Sequence[str]) -> list[str]:
-    """Without other spellings of the same."""
+    """Return the sources without other spellings of the same one."""
     from foretune._base.databases import place
     from foretune.stores.optuna.study_reader import need_optuna
 
@@ -227,7 +236,7 @@ def _each_once(sources: Sequence[str]) -> list[str]:
 
 
 def _check_there(source: str) -> None:
-    """Refuse a file that is not there, or that nothing was written to."""
+    """Refuse a file that does not exist, is a table, or is empty."""
     from foretune._base.databases import file_of
 
     path = file_of(source)
@@ -236,22 +245,31 @@ def _check_there(source: str) -> None:
     if not path.exists():
         raise ExperienceError(
             f"past runs must lie in a file or store that exists, but there is no '{path}': correct "
-            "its path, or leave it out"
+            "its path, or leave it out",
+            rule="no-such-file",
+            field="--experience",
+            value=str(path),
         )
     if path.suffix.lower() in TABLES:
         raise ExperienceError(
             f"past runs must lie in an experience file or a store, but '{path}' is a table: turn "
-            "it into an experience with 'foretune import table'"
+            "it into an experience with 'foretune import table'",
+            rule="table-not-experience",
+            field="--experience",
+            value=str(path),
         )
     if not _is_begun(source):
         raise ExperienceError(
             f"past runs must lie in a file or store that holds some, but '{path}' is empty: name "
-            "another, or leave it out"
+            "another, or leave it out",
+            rule="empty-store",
+            field="--experience",
+            value=str(path),
         )
 
 
 def _is_begun(store: str) -> bool:
-    """Whether something was written to a store: a server's is asked when it is opened."""
+    """Return whether a store is more than an empty file. Servers are asked later."""
     from foretune._base.databases import file_of
 
     path = file_of(store)
@@ -284,7 +302,7 @@ def _together(
     metrics: "Sequence[Metric]",
     carry: "Callable[[Experience], CarriedExperience[Experience]]",
 ) -> "CarriedExperience[Experience] | None":
-    """Return what fits, carried over and joined."""
+    """Carry over all past runs that fit, and merge them."""
     from foretune.experience.alignment.carry_over import together
     from foretune.experience.source_merge import distinct
 
@@ -305,19 +323,19 @@ def _together(
 def _report_unnamed_metrics(
     parts: "Sequence[SourcedExperience]", metrics: "Sequence[Metric]"
 ) -> None:
-    """Say how many of the studies that are used do not name what they measure."""
+    """Print how many of the studies in use do not name their metrics."""
     from foretune._base.names import quote_names
 
     nameless = [part.experience.tasks[0] for part in parts if part.is_nameless]
     if nameless:
         told = quote_names([metric.name for metric in metrics])
-        click.echo(f"{_studies(nameless)} not name what was measured: taken for {told}.", err=True)
+        click.echo(f"{_studies(nameless)} not name a metric: taken for {told}.", err=True)
 
 
 def _fitting(
     past: PastRuns, parts: "Sequence[SourcedExperience]", made: "Callable[[Experience], Made]"
 ) -> "Iterator[tuple[SourcedExperience, Made]]":
-    """What is made of those that fit; a file must, for it was named."""
+    """Apply `made` to the parts that fit. A file must fit, because the user named it."""
     for part in parts:
         try:
             yield part, made(part.experience)
@@ -331,9 +349,9 @@ def _fitting(
 def _assume_metric_names(
     parts: "Sequence[SourcedExperience]", metrics: "Sequence[Metric]"
 ) -> "list[SourcedExperience]":
-    """Studies that do not name what they measure are taken to measure what is tuned.
+    """Give studies without names of metrics those that are tuned.
 
-    Optuna asks for no names, so few of its studies have them.
+    Optuna does not ask for names, so few of its studies have them.
     """
     from foretune.stores.optuna.study_reader import default_metric_names
 
@@ -349,19 +367,22 @@ def _assume_metric_names(
 
 
 def _rename_metrics(known: "Experience", metrics: "Sequence[Metric]") -> "Experience":
-    """Past runs with the names of these metrics, and directions of their own."""
+    """Rename the metrics of past runs, and keep their directions."""
     pairs = zip(known.metrics, metrics, strict=True)
     return replace(known, metrics=tuple(replace(own, name=each.name) for own, each in pairs))
 
 
 def _select_metrics(known: "Experience", metrics: "Sequence[Metric]") -> "Experience":
-    """Past runs by the metrics that are tuned."""
+    """Keep the metrics that are tuned."""
     measured = known.with_metrics([metric.name for metric in metrics])
     for own, metric in zip(measured.metrics, metrics, strict=True):
         if own != metric:
             raise ExperienceError(
                 f"past runs must mean the same by '{metric.name}', but some are for "
-                f"{own.direction} and the search is for {metric.direction}: leave them out"
+                f"{own.direction} and the search is for {metric.direction}: leave them out",
+                rule="other-direction",
+                field="--experience",
+                value=metric.name,
             )
     return measured
 
@@ -373,18 +394,24 @@ def _parse_assumptions(texts: Sequence[str], space: "Space") -> dict[str, Any]:
         if name in values:
             raise UsageError(
                 f"--assume must name each hyperparameter once, but got '{name}' twice: leave one "
-                "out"
+                "out",
+                rule="assumed-twice",
+                field="--assume",
+                value=name,
             )
         values[name] = value
     return values
 
 
 def _parse_assumption(text: str, space: "Space") -> tuple[str, Any]:
-    """A name, and the value that the text stands for among those of the hyperparameter."""
+    """Split NAME=VALUE, and read the value as one of the hyperparameter."""
     name, is_one, value = text.partition("=")
     if not is_one:
         raise UsageError(
-            f"--assume needs a hyperparameter and its value, but got '{text}': write NAME=VALUE"
+            f"--assume needs a hyperparameter and its value, but got '{text}': write NAME=VALUE",
+            rule="not-name-and-value",
+            field="--assume",
+            value=text,
         )
     choices = next((each.choices for each in space.parameters if each.name == name), ())
     if (same := next((each for each in choices if str(each) == value), None)) is not None:
@@ -393,7 +420,7 @@ def _parse_assumption(text: str, space: "Space") -> tuple[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """What Python reads it as, or the text itself."""
+    """Read a value as Python does, or return the text."""
     from foretune.stores.files.python_literals import read_literal
 
     try:

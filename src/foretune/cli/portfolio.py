@@ -1,4 +1,4 @@
-"""`foretune portfolio`: short lists of configurations of which one works on any dataset."""
+"""`foretune portfolio`: short lists of configurations; one of them works on most datasets."""
 
 import textwrap
 from pathlib import Path
@@ -16,26 +16,32 @@ if TYPE_CHECKING:
 SHIPPED = ("catboost", "lightgbm", "mlp", "xgboost", "zaml")
 """Shipped portfolios, written out so that `--help` need not import them; a test compares."""
 BUILDERS = ("naive", "surrogate", "obo", "mf")
-"""Likewise the builders."""
+"""The builders, written out for the same reason."""
 LENGTH = 8
 NORMALISATION_WORDS = {
     "red": "relative error difference to the mean of a task's 10 best; below 0 is better than that",
     "rank": "as ranks",
 }
-"""What losses were counted in; others go by their name. A test compares the 10."""
+"""Explanations of how losses were normalised. A test compares them."""
 
 
 @click.command("portfolio")
 @click.argument("source")
 @click.option(
-    "-k", "length", type=click.IntRange(1), help=f"Configurations; {LENGTH} if not given."
+    "-k", "length", type=click.IntRange(1), help=f"Number of configurations. Default: {LENGTH}."
 )
-@click.option("--builder", type=click.Choice(BUILDERS), help="What chooses them; see above.")
-@click.option("--budget", type=click.IntRange(1), help="Evaluations to use; all if not given.")
-@click.option("--aggregate", metavar="mean|median|p90", help="Over tasks; mean if not given.")
-@click.option("--metric", metavar="NAME", help="The first one if not given.")
+@click.option("--builder", type=click.Choice(BUILDERS), help="How they are chosen; see above.")
+@click.option(
+    "--budget", type=click.IntRange(1), help="Number of evaluations to use. Default: all."
+)
+@click.option(
+    "--aggregate",
+    metavar="mean|median|p90",
+    help="How losses of tasks are combined. Default: mean.",
+)
+@click.option("--metric", metavar="NAME", help="Default: the first metric of the file.")
 @click.option("--seed", type=SEED, default=0, show_default=True)
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="JSON file of the portfolio.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="Save the portfolio (JSON).")
 def portfolio_command(
     source: str,
     length: int | None,
@@ -52,13 +58,13 @@ def portfolio_command(
     one: catboost, lightgbm, mlp, xgboost, zaml.
 
     \b
-    Builders, to which each evaluation of the file is a training job:
-      naive      greedy on configurations that at least half of the tasks have tried
-      surrogate  greedy on the predictions of one random forest a task
+    Builders (each evaluation of the file is a training job to them):
+      naive      greedy, on configurations that at least half of the tasks have tried
+      surrogate  greedy, on the predictions of one random forest for each task
       obo        chooses the jobs by Bayesian optimisation
       mf         chooses the jobs by HyperBand over tasks, without a model
-    Without --builder it is naive, or surrogate where tasks share no configurations, then on 100
-    tasks at most, drawn at random; --builder surrogate takes all of them.
+    The default is naive. If tasks share no configurations, it is surrogate, on at most 100 tasks
+    that are drawn at random; --builder surrogate takes all of them.
 
     \b
     Examples:
@@ -90,7 +96,7 @@ def portfolio_command(
 
 
 def _find_portfolio(source: str) -> "Portfolio | None":
-    """A portfolio that exists already, by its name or in its file."""
+    """Return a portfolio that exists already, by its name or from its file."""
     from foretune.methods.zero_shot.portfolio import Portfolio
     from foretune.methods.zero_shot.shipped import portfolio
 
@@ -121,7 +127,7 @@ def _build_portfolio(
 
 
 def _about(found: "Portfolio") -> str:
-    """What is known of a portfolio, as comments of Python."""
+    """Describe a portfolio in Python comments."""
     lines = [f"{len(found)} configurations from {found.source}, chosen by '{found.builder}'"]
     if found.jobs is not None:
         lines[0] += f" from {found.jobs:,} evaluations"

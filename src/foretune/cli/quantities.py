@@ -6,17 +6,16 @@ from collections.abc import Mapping
 import click
 
 SEED = click.IntRange(0, 2**32 - 1)
-"""The seeds that the library takes, written out so that `--help` need not import it; a test
-compares."""
+"""The seeds that the library takes, written out so that `--help` is instant; a test compares."""
 
 
 def seconds(text: str) -> float:
-    """`20s`, `10m` or `2h`."""
+    """Read `20s`, `10m` or `2h`, in seconds."""
     return _quantity(text, {"s": 1.0, "m": 60.0, "h": 3600.0}, "20s")
 
 
 def memory(text: str) -> float:
-    """`500MB` or `2GB`, in bytes."""
+    """Read `500MB` or `2GB`, in bytes."""
     return _quantity(text, {"MB": 2.0**20, "GB": 2.0**30}, "2GB")
 
 

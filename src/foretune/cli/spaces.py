@@ -1,4 +1,4 @@
-"""`foretune spaces`: the search spaces that ship."""
+"""`foretune spaces`: list the shipped search spaces."""
 
 import click
 
@@ -8,7 +8,7 @@ from foretune.errors import UsageError
 
 @click.command("spaces")
 @click.argument("name", required=False)
-@click.option("--only", metavar="NAMES", help="Narrow it to these estimators, e.g. lightgbm,rf.")
+@click.option("--only", metavar="NAMES", help="Keep only these estimators, e.g. lightgbm,rf.")
 def spaces_command(name: str | None, only: str | None) -> None:
     """List the shipped search spaces, or the hyperparameters of the one called NAME.
 
@@ -24,7 +24,7 @@ def spaces_command(name: str | None, only: str | None) -> None:
         return
     if only is not None:
         raise UsageError(
-            "--only narrows one space, but none is named: say  foretune spaces NAME "
+            "--only needs the name of a space, but got none: type  foretune spaces NAME "
             f"--only {only},  where NAME is one of {', '.join(SPACES)}"
         )
     for each in SPACES.values():

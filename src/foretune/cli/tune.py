@@ -1,4 +1,4 @@
-"""`foretune tune`: the hyperparameters of any function or command line."""
+"""`foretune tune`: tune the hyperparameters of any function or command line."""
 
 import sys
 import time
@@ -33,35 +33,53 @@ LONGEST_NAME = 200
 @click.command("tune")
 @click.argument("function", required=False, metavar="[MODULE:FUNCTION]")
 @click.option("--command", metavar="TEXT", help="A command line to run instead of a function.")
-@click.option("--space", type=FILE, help="JSON file; the experience's space if not given.")
-@click.option("--trials", type=click.IntRange(1), help="How many in all; 50 if no --time.")
-@click.option("--time", "time_", type=seconds, metavar="TIME", help="For this run, e.g. 10m.")
+@click.option("--space", type=FILE, help="JSON file. Default: the space of --experience.")
+@click.option(
+    "--trials",
+    type=click.IntRange(1),
+    help="Trials of the study in all. Default: 50, or no limit with --time.",
+)
+@click.option(
+    "--time", "time_", type=seconds, metavar="TIME", help="Time limit of this run, e.g. 10m."
+)
 @click.option("--experience", multiple=True, metavar="FILE|URL",
-              help="Past runs to start from: a Parquet file, or a store; repeatable.")  # fmt: skip
+              help="Past runs to learn from: a Parquet file, or a store. Repeatable.")  # fmt: skip
 @click.option("--assume", "assumed", multiple=True, metavar="NAME=VALUE",
-              help="What past runs had of a hyperparameter that is new.")  # fmt: skip
+              help="The value that past runs used for a new hyperparameter.")  # fmt: skip
 @click.option("--missing", type=click.Choice(["default", "marginalise", "drop"]),
               default="default", show_default=True,
-              help="Past runs that lack a value get its default or a random one, or are left "
+              help="Past runs without a value get its default or a random one, or are left "
                    "out.")  # fmt: skip
 @click.option("--rename", "renamed", multiple=True, metavar="OLD=NEW",
-              help="What past runs called otherwise; NAME:OLD=NEW for a choice.")  # fmt: skip
+              help="The name in past runs, and the new one; NAME:OLD=NEW for choices.")  # fmt: skip
 @click.option("--method", default="auto", show_default=True, help="`foretune methods` lists them.")
 @click.option("--metric", "metrics", multiple=True, metavar="NAME[:min|max]",
-              help="What to optimise, where several numbers return; repeatable.")  # fmt: skip
-@click.option("--direction", type=click.Choice(["min", "max"]), help="min if not given.")
+              help="What to optimise, of several numbers that return. Repeatable.")  # fmt: skip
+@click.option(
+    "--direction", type=click.Choice(["min", "max"]), help="Which way is better. Default: min."
+)
 @click.option("--store", metavar="URL", default=STORE, show_default=True,
               help="SQLite file, postgresql://... or mysql://...")  # fmt: skip
-@click.option("--study", metavar="NAME", help="The function or the command if not given.")
+@click.option(
+    "--study", metavar="NAME", help="Name of the study. Default: the function or the command."
+)
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True,
-              help="Trials at the same time.")  # fmt: skip
+              help="Number of trials at the same time.")  # fmt: skip
 @executor_options
-@click.option("--time-limit", type=seconds, metavar="TIME", help="Of one trial, on the clock.")
-@click.option("--memory", "memory_", type=memory, metavar="SIZE", help="Of one trial, e.g. 2GB.")
+@click.option(
+    "--time-limit", type=seconds, metavar="TIME", help="Time limit of one trial, e.g. 5m."
+)
+@click.option(
+    "--memory", "memory_", type=memory, metavar="SIZE", help="Memory limit of one trial, e.g. 2GB."
+)
 @click.option("--seed", type=SEED, default=0, show_default=True)
-@click.option("--mlflow", metavar="URI", help="Log trials there; else MLFLOW_TRACKING_URI.")
-@click.option("-o", "--out", type=FILE, help="Parquet file of the trials, as an experience.")
-@click.option("--report", type=FILE, help="HTML file that tells how the search went.")
+@click.option(
+    "--mlflow",
+    metavar="URI",
+    help="MLflow server that logs the trials. Default: MLFLOW_TRACKING_URI, if set.",
+)
+@click.option("-o", "--out", type=FILE, help="Save the trials as an experience file (Parquet).")
+@click.option("--report", type=FILE, help="Save a report of the search (HTML).")
 def tune_command(
     function: str | None,
     command: str | None,
@@ -89,33 +107,34 @@ def tune_command(
 ) -> None:
     """Tune the function MODULE:FUNCTION, or a --command, over a --space.
 
-    The function gets a configuration as a dict and returns a number, or a dict of numbers with
-    every --metric among them. Several are optimised at once: what is found are the trials that no
-    other beats in all of them. Each trial runs in a process of its own: if it raises, hangs past
-    --time-limit, dies, or takes more than --memory, it counts as failed, with its reason.
+    The function gets a configuration as a dict. It returns a number, or a dict of numbers with
+    every --metric. Several metrics are optimised together; the result is the trials that no other
+    trial beats in all of them. Each trial runs in a process of its own. A trial fails, with a
+    reason, if it raises, dies, or goes over --time-limit or --memory.
 
-    In a command, {name} is replaced by the value of a hyperparameter; an argument whose
-    hyperparameter is inactive is left out together with the option before it. What a choice brings
-    along has the name of its place, {model:svm:C} in the space below. The last line of its output
-    that is a JSON number or object is the result. FORETUNE_CONFIG holds the configuration.
-    No shell ever runs a value: where one might, {name} must be a number, or is refused.
+    In a command, {name} is replaced by the value of a hyperparameter. An argument whose
+    hyperparameter is inactive is left out, together with the option before it. A hyperparameter
+    that belongs to a choice has the name of its place, such as {model:svm:C} in the space below.
+    The result is the last line of output that is a JSON number or object. The environment variable
+    FORETUNE_CONFIG holds the configuration. No shell ever runs a value: where one might, {name}
+    must be a number, or the command is refused.
 
-    An --experience is a Parquet file, or a store, of which all other studies count as past tasks.
-    Their spaces may have changed since: runs with values outside of the new one are left out, and
-    what is not used is said. Past runs have no value of a new hyperparameter: --assume tells the
-    value, --rename the old name, and --missing what to do otherwise. Studies that do not name
-    what they measured, like most of Optuna's, are taken to have measured what is tuned.
+    An --experience is a Parquet file or a store. All other studies of a store count as past tasks.
+    The space may have changed since: runs with values outside today's space are left out, and a
+    message says so. Past runs have no value for a new hyperparameter: give the value they used with
+    --assume, its old name with --rename, or say with --missing what to do without. Studies that do
+    not name their metrics, like most of Optuna's, are taken to have measured what is tuned now.
 
-    The trials are an Optuna study: the same command goes on where it was stopped, other processes
-    and machines join by running it too, and optuna-dashboard shows it. While none of its trials has
-    succeeded, another --metric or --direction begins it anew.
+    The trials are an Optuna study. The same command goes on where it was stopped. Other processes
+    and machines join when they run it too. optuna-dashboard shows it. As long as no trial has
+    succeeded, another --metric or --direction begins the study anew.
 
-    The best configuration, or a list of the unbeaten ones with what they reached, is all that
-    standard output gets. The exit code is 0 if there is one, 1
-    if no trial has succeeded, 2 after a mistake in the command, 130 after Ctrl-C or SIGTERM.
+    Standard output gets only the best configuration, or with several metrics the list of unbeaten
+    trials. The exit code is 0 if there is one, 1 if no trial has succeeded, 2 after a mistake in
+    the command, 130 after Ctrl-C or SIGTERM.
 
     \b
-    A space is ConfigSpace's JSON, or in short:
+    A space is ConfigSpace's JSON, or the short form:
       {"lr": {"range": [0.0001, 0.1, "log"]}, "layers": {"range": [1, 5]},
        "activation": ["relu", "tanh"], "batch": {"ordinal": [32, 64, 128]},
        "model": {"svm": {"C": {"range": [0.1, 10.0]}}, "naive": {}}}
@@ -160,7 +179,7 @@ def tune_command(
     learning = time.monotonic() - began
     limits = Limits(time_limit, None, int(memory_) if memory_ and function else None)
     settings = {"objective": function or command}
-    # MLflow comes first: where it is not within reach, no store is to be left behind.
+    # MLflow comes first: if it is out of reach, no store is left behind.
     with (
         display(wanted, trials, time_) as shown,
         log_to_mlflow(shown, mlflow, name, wanted) as watch,
@@ -192,7 +211,7 @@ def _past(
     for option, texts in (("--assume", assumed), ("--rename", renamed)):
         if texts and not experience:
             raise UsageError(
-                f"{option} tells what past runs had, but got '{texts[0]}' without any: give an "
+                f"{option} describes past runs, but got '{texts[0]}' without any: give an "
                 "--experience"
             )
     past = opened_past(experience, store=store, study=study)
@@ -239,7 +258,7 @@ def _optimizer(
 def _source(
     given: Sequence[str], past: "CarriedExperience[Experience] | None"
 ) -> "StorySource | None":
-    """What the search started from, for the report."""
+    """Describe the past runs that the search started from, for the report."""
     from foretune._base.databases import hide_passwords
     from foretune.report.story import StorySource
 

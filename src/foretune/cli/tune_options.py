@@ -1,4 +1,4 @@
-"""What `foretune tune` is asked for: a space, and what to optimise."""
+"""The space and the metrics of `foretune tune`, read from its options."""
 
 import json
 import re
@@ -20,19 +20,18 @@ _LONGER = ("minimise", "minimize", "minimum", "maximise", "maximize", "maximum")
 _GROWING = re.compile(
     r"acc|accuracy|auc|auroc|f1|r2|precision|recall|score|reward|map|ndcg|bleu|iou|throughput"
 )
-"""What a part of the name of a metric is, of which more is mostly better."""
+"""Parts of names of metrics for which more is usually better."""
 
 
 def resolve_space(path: Path | None, past: "SourcedExperience | None") -> "Space":
-    """The space in a file, or else that of past runs."""
+    """Read the space from a file, or take that of past runs."""
     from foretune.space.limits import refuse_depth
     from foretune.space.text_format import parse_space
 
     if path is None:
         if past is None:
             raise UsageError(
-                "tune needs to know what may be tried, but got no --space: give one, "
-                "`foretune tune --help` shows how"
+                "tune needs a space, but got no --space: give one, `foretune tune --help` shows how"
             )
         return past.experience.space
     if not path.is_file():
@@ -61,18 +60,20 @@ def resolve_space(path: Path | None, past: "SourcedExperience | None") -> "Space
 
 
 def _doubt_pairs(space: "Space") -> None:
-    """Say that a list of two numbers is no range, which it looks like."""
+    """Warn that a list of two numbers is no range."""
     from foretune.space import Kind
 
     for each in space.parameters:
         if each.kind is Kind.CATEGORICAL and _may_be_bounds(each.choices):
             low, high = each.choices
-            warnings.warn(
-                f"'{each.name}' is either {low} or {high}: if values between them are meant, too, "
+            told = ForetuneWarning(
+                f"'{each.name}' is either {low} or {high}: if you also want values between them, "
                 f'stop and write {{"range": [{low}, {high}]}}',
-                ForetuneWarning,
-                stacklevel=2,
+                rule="two-numbers-no-range",
+                field=each.name,
+                value=(low, high),
             )
+            warnings.warn(told, stacklevel=2)
 
 
 def _may_be_bounds(choices: Sequence[Any]) -> bool:
@@ -86,13 +87,13 @@ def _may_be_bounds(choices: Sequence[Any]) -> bool:
 def resolve_metrics(
     given: Sequence[str], direction: str | None, past: "SourcedExperience | None"
 ) -> "list[Metric]":
-    """What is optimised: as it was given, or else what past runs measured first."""
+    """Return the metrics to optimise: the given ones, or the first metric of past runs."""
     from foretune.experience import Direction, Metric
 
     asked = [_name_and_direction(text, direction) for text in given]
     if len(dict(asked)) < len(asked):
         raise UsageError(
-            f"each --metric must be another one, but got {', '.join(given)}: name each once"
+            f"each --metric must be named once, but got {', '.join(given)}: leave one out"
         )
     if past is None:
         asked = asked or [("loss", direction)]
@@ -104,27 +105,28 @@ def resolve_metrics(
     for metric, (_, way) in zip(found, asked, strict=True):
         if way is not None and Direction(way) is not metric.direction:
             raise UsageError(
-                f"a direction must be the experience's, but there '{metric.name}' is "
+                f"a direction must be that of the experience, but there '{metric.name}' is "
                 f"{metric.direction}: leave it out"
             )
     return list(found)
 
 
 def _doubt(asked: "Sequence[tuple[str, str | None]]") -> None:
-    """Say that a metric without a direction is minimised, if few would want that."""
+    """Warn that a metric is minimised, if its name suggests that more is better."""
     for name, way in asked:
         parts = re.split(r"[^a-z0-9]+", name.lower())
         if way is None and any(map(_GROWING.fullmatch, parts)):
-            warnings.warn(
+            told = ForetuneWarning(
                 f"'{name}' is minimised: if more of it is better, stop and begin another --study "
                 f"with --metric {name}:max",
-                ForetuneWarning,
-                stacklevel=2,
+                rule="direction-not-given",
+                field=name,
             )
+            warnings.warn(told, stacklevel=2)
 
 
 def _name_and_direction(text: str, usual: str | None) -> tuple[str, str | None]:
-    """`NAME:min`, or a name alone, for which --direction holds."""
+    """Split `NAME:min`; a name without a direction gets that of --direction."""
     before, colon, end = text.rpartition(":")
     has_way = colon and end.lower() in ("min", "max")
     if colon and end.lower() in _LONGER:

@@ -1,4 +1,4 @@
-"""What `foretune tune` says and writes in the end."""
+"""What `foretune tune` prints and writes at its end."""
 
 import json
 from collections import Counter
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from foretune.search.method import Method
 
 STOPPED = 130
-"""The exit code after Ctrl-C, as shells have it, and whatever else stops the command."""
+"""The exit code after Ctrl-C or another request to stop."""
 NOTHING_FOUND = 1
-"""The exit code where no trial has succeeded, so that a script does not go on."""
+"""The exit code if no trial has succeeded, so that a script does not go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Outputs:
 
 @dataclass(frozen=True, slots=True)
 class FinishedSearch:
-    """What was searched, how, and how long."""
+    """A search that has ended, for its report."""
 
     study: "Study"
     method: "Method"
@@ -59,7 +59,7 @@ def report_search(
     ending: "Ending | None",
     outputs: Outputs,
 ) -> int:
-    """Say and write what came of it, and return the exit code."""
+    """Print and write the results, and return the exit code."""
     from foretune.experience import Status
     from foretune.experience.evaluation_rows import build_experience
 
@@ -77,7 +77,9 @@ def report_search(
         click.echo("Stopped; the same command goes on from here.", err=True)
         return STOPPED
     if ending == "exhausted":
-        click.echo("Stopped: no configuration of the space was found untried.", err=True)
+        click.echo(
+            "Stopped: all configurations that were found in the space have been tried.", err=True
+        )
     if not succeeded:
         _say_how_to_go_on(ending)
     return 0 if succeeded else NOTHING_FOUND
@@ -109,7 +111,7 @@ def _write_report(
 
 
 def _say_how_to_go_on(ending: "Ending") -> None:
-    """Failed trials are kept, so the same command may not try anything again."""
+    """Say how to try again: failed trials count, so the same command may do nothing."""
     anew = "begin anew with another --store or --study"
     if ending == "trials":
         anew = f"raise --trials, or {anew}"
@@ -119,7 +121,7 @@ def _say_how_to_go_on(ending: "Ending") -> None:
 
 
 def _say(trials: "Sequence[Trial]", study: "Study", relied_on: str) -> None:
-    """How it went; the best configuration alone on standard output."""
+    """Print a summary. Standard output gets the best configuration only."""
     from foretune._base.databases import hide_passwords
     from foretune.experience.trial import best_first
     from foretune.report.wording import count_text
@@ -141,7 +143,7 @@ def _say(trials: "Sequence[Trial]", study: "Study", relied_on: str) -> None:
 
 
 def _say_best(done: "Sequence[Trial]", metrics: "Sequence[Metric]") -> None:
-    """The best of the trials that succeeded, or those that no other beats in all metrics."""
+    """Print the best trial, or with several metrics the unbeaten ones."""
     from foretune.cli.display import BestSoFar
     from foretune.report.wording import list_text
 

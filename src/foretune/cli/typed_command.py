@@ -1,4 +1,4 @@
-"""The command as it was typed, for reports that tell how to do it again."""
+"""The command as it was typed, for reports that say how to repeat it."""
 
 import shlex
 import sys
@@ -6,19 +6,19 @@ from collections.abc import Sequence
 
 
 def command_words() -> list[str]:
-    """What was typed after the program's name, without passwords: reports are shared."""
+    """Return what was typed after the program's name, without passwords: reports are shared."""
     from foretune._base.databases import hide_passwords
 
     return [hide_passwords(word) for word in sys.argv[1:]]
 
 
 def command_of(words: Sequence[str]) -> str:
-    """The command line of these words."""
+    """Return the command line of these words."""
     return shlex.join(["foretune", *words])
 
 
 def with_trials(words: Sequence[str], trials: int) -> str:
-    """The command line of these words, with another number of trials."""
+    """Return the command line of these words with another number of trials."""
     left = iter(words)
     others = []
     for word in left:
@@ -30,7 +30,7 @@ def with_trials(words: Sequence[str], trials: int) -> str:
 
 
 def moment() -> str:
-    """When a report is written."""
+    """Return the date and time, for reports."""
     from datetime import datetime
 
     return datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
