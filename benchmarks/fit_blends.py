@@ -22,11 +22,14 @@ from scipy.stats import wilcoxon
 import fit_versus_defaults
 import new_tables
 from fit_versus_defaults import divided
-from foretune.automl.final_model.build import fit_final_model
-from foretune.automl.final_model.member_selection import BlendOptions
-from foretune.automl.job import FitFolder, Job
-from foretune.automl.plan import FitOptions, make_plan
-from foretune.automl.test_scores import scores_on
+from foretune.automl.final_model.fit import FinalModelRequest, fit_final_model
+from foretune.automl.fit_data import TableInMemory
+from foretune.automl.fit_folder import FitFolder
+from foretune.automl.fit_result import SearchResult
+from foretune.automl.job import Job
+from foretune.automl.job_listener import JobListener
+from foretune.automl.model_scores import scores_on
+from foretune.automl.plan import FitOptions
 from foretune.tables.table import Table
 from foretune.tables.target import Task
 from new_tables import CLASSES, New, Row, play_all
@@ -39,20 +42,39 @@ TABLES = {
 }
 
 
+class LastSearch(JobListener):
+    """Keeps the search of a job."""
+
+    found: SearchResult
+
+    def search_ended(self, found: SearchResult) -> None:
+        """Keep it."""
+        self.found = found
+
+
 def played(table: New, learn: pd.DataFrame, held: pd.DataFrame, trials: int) -> list[Row]:
     """A row for each way to conclude one search."""
     task = Task.CLASSIFICATION if table.task == CLASSES else Task.REGRESSION
     of = Table.of(learn, table.target, name=table.item, task=task)
-    wishes = FitOptions(trials=trials, ensemble=max(WAYS))
-    plan = make_plan(of, wishes)
-    with TemporaryDirectory() as folder:
-        job = Job(of, table.target, wishes, FitFolder(Path(folder)), remember=False)
-        found = job.search(plan)
+    options = FitOptions(trials=trials, ensemble=max(WAYS))
+    heard = LastSearch()
+    with TemporaryDirectory() as kept:
+        folder = FitFolder(Path(kept))
+        data = TableInMemory(of, table.target)
+        Job(data=data, options=options, folder=folder, remember=False).run(heard)
+        [predictions] = (folder.folder / "predictions").iterdir()
         rows = []
         for most in WAYS:
-            blending = BlendOptions(most, found.blending.predictions) if most > 1 else None
             began = time.monotonic()
-            made = fit_final_model(plan, of, found.trials, target=table.target, blending=blending)
+            request = FinalModelRequest(
+                plan=heard.found.plan,
+                table=of,
+                target=table.target,
+                trials=heard.found.trials,
+                ensemble=most,
+                predictions=predictions,
+            )
+            made = fit_final_model(request)
             fitted = time.monotonic()
             [score] = scores_on(made.model, held, [made.model.metric]).values()
             rows.append(

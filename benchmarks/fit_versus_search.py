@@ -26,7 +26,8 @@ import pandas as pd
 from foretune.automl.equivalent_configs import PipelineEquivalence
 from foretune.automl.knowledge.knowledge import FitKnowledge
 from foretune.automl.plan import FitOptions, make_plan
-from foretune.automl.trial_runs import InMemoryEvaluator, opening_configs
+from foretune.automl.trial_evaluator import InMemoryEvaluator
+from foretune.automl.trial_search import opening_configs
 from foretune.experience import Evaluation, Status
 from foretune.experience.journal import Journal
 from foretune.methods.contracts import Target

@@ -42,7 +42,7 @@ def life(folder: Path, trials: int, *, dies_at: int = NOBODY, after: bool = Fals
         os.chdir(folder)
         print_to(Path(SAID))
         _count_operations(dies_at, after)
-        from foretune.automl.final_model.time_model import FitTimeModel
+        from foretune.automl.fit_time_model import FitTimeModel
 
         FitTimeModel.wants_crew = lambda *_: True  # as where the model takes long
 
@@ -51,9 +51,9 @@ def life(folder: Path, trials: int, *, dies_at: int = NOBODY, after: bool = Fals
 
 def _count_operations(dies_at: int, after: bool) -> None:
     """Note every operation after the last trial in a file, and die at one of them."""
-    from foretune.automl import trial_runs
+    from foretune.automl import trial_search
 
-    tune = trial_runs.tune
+    tune = trial_search.tune
 
     def tuned(*given: object, **named: object) -> object:
         ending = tune(*given, **named)
@@ -77,7 +77,7 @@ def _count_operations(dies_at: int, after: bool) -> None:
 
         return done
 
-    trial_runs.tune = tuned
+    trial_search.tune = tuned
 
 
 def files(folder: Path) -> set[str]:

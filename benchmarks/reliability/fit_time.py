@@ -246,7 +246,7 @@ def scores(model: Path, folder: Path) -> dict[str, object]:
     if not model.exists():
         return {"score": None, "baseline": None}
     from foretune.automl.final_model.model import Model
-    from foretune.automl.test_scores import scores_on
+    from foretune.automl.model_scores import scores_on
 
     held = pd.read_csv(folder / "held.csv")
     share = held[TARGET].value_counts(normalize=True)

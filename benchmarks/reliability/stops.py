@@ -152,7 +152,7 @@ def main() -> None:
     import_early(only_tune=given.short)
     if not given.short:
         # As where the model takes long: it is fitted by processes, which must end as well.
-        from foretune.automl.final_model.time_model import FitTimeModel
+        from foretune.automl.fit_time_model import FitTimeModel
 
         FitTimeModel.wants_crew = lambda *_: True
     root = Path(tempfile.mkdtemp(prefix="stops-"))

@@ -7,7 +7,7 @@ import pytest
 
 from foretune.automl.knowledge.knowledge import FitKnowledge
 from foretune.automl.plan import FitOptions
-from foretune.automl.trial_runs import load_start_knowledge, opening_configs
+from foretune.automl.trial_search import load_start_knowledge, opening_configs
 from foretune.experience import Direction, Experience, Metric
 from foretune.space import Space
 

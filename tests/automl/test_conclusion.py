@@ -3,34 +3,38 @@
 import math
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
+from typing import NamedTuple
 from zipfile import ZipFile
 
 import numpy as np
 import pytest
 
 from foretune._base.arrays import Floats, Ints
-from foretune.automl.evaluation import EvaluationScore, evaluate
-from foretune.automl.final_model import fitting, model_file
+from foretune.automl.estimators.fitted_pipeline import Member, refit
+from foretune.automl.evaluation import evaluate
 from foretune.automl.final_model import member_selection as blending
-from foretune.automl.final_model.build import INTERRUPTED, NONE_SOUND, Conclusion, fit_final_model
-from foretune.automl.final_model.fitted_pipeline import Member, refit
-from foretune.automl.final_model.fitting import NO_TIME, NOT_SOUND, FitMeans
+from foretune.automl.final_model import model_file
+from foretune.automl.final_model.build import INTERRUPTED, NONE_SOUND, FinalModel, build_model
+from foretune.automl.final_model.fitting import NO_TIME, NOT_SOUND, FitLimits
 from foretune.automl.final_model.member_selection import BlendOptions, ChosenMember
 from foretune.automl.final_model.model import Model
-from foretune.automl.final_model.time_model import FitTimeModel
 from foretune.automl.final_model.worker_pool import FitWorkers
+from foretune.automl.fit_time_model import FitTimeModel
+from foretune.automl.out_of_fold import predictions_path, save_predictions
 from foretune.automl.plan import FitOptions, FitPlan, make_plan
-from foretune.automl.trial_runs import InMemoryEvaluator, keep_predictions, predictions_path
-from foretune.errors import ForetuneError, UsageError
+from foretune.automl.trial_evaluator import InMemoryEvaluator
+from foretune.errors import ForetuneError
 from foretune.experience import Status
 from foretune.experience.trial import Trial
 from foretune.run.executor import Limits
 from foretune.tables.row_weights import RowWeights
 from foretune.tables.table import Table
 from foretune.tables.target import Task
+from tests.refusals import refuses
 
 from .samples import mixed_table
 
@@ -60,7 +64,7 @@ def trials(plan: FitPlan, tmp_path) -> list[Trial]:
     for number, config in enumerate(_one_of_each(plan)):
         certain = np.exp(np.eye(3)[y] + rng.normal(size=(len(y), 3)))
         certain /= certain.sum(axis=1, keepdims=True)
-        keep_predictions(tmp_path, config, EvaluationScore({}, {}, 1.0, rows, certain))
+        save_predictions(tmp_path, config, certain)
         values = {"log_loss": _log_loss(certain, y)}
         found.append(Trial(number, config, Status.DONE, values, 1.0))
     return sorted(found, key=lambda trial: trial.values["log_loss"])
@@ -82,7 +86,7 @@ def _one_of_each(plan: FitPlan) -> list[dict[str, object]]:
 def test_a_blend_scores_what_its_weights_say_and_no_worse_than_the_best(
     plan: FitPlan, table: Table, trials: list[Trial], tmp_path
 ) -> None:
-    made = fit_final_model(plan, table, trials, target="class", blending=BlendOptions(3, tmp_path))
+    made = build_model(plan, table, trials, target="class", blending=BlendOptions(3, tmp_path))
     assert len(made.members) > 1
     mean = sum(
         chosen.weight * np.load(predictions_path(tmp_path, chosen.trial.config))
@@ -98,7 +102,7 @@ def test_a_blend_is_scored_by_weighed_rows(
 ) -> None:
     given = np.where(np.arange(len(table)) % 2, 1.9, 0.1)
     heavy = replace(plan, table=replace(plan.table, weighting=RowWeights("w", given)))
-    made = fit_final_model(
+    made = build_model(
         heavy, heavy.table, trials, target="class", blending=BlendOptions(3, tmp_path)
     )
     mean = sum(
@@ -117,7 +121,7 @@ def test_a_blend_is_scored_by_weighed_rows(
 def test_without_a_wish_for_a_blend_the_best_is_alone(
     plan: FitPlan, table: Table, trials: list[Trial]
 ) -> None:
-    made = fit_final_model(plan, table, trials, target="class")
+    made = build_model(plan, table, trials, target="class")
     assert [chosen.trial for chosen in made.members] == [trials[0]]
     assert (made.blended, made.remark) == (None, "")
 
@@ -126,7 +130,7 @@ def test_no_blend_leaves_out_the_best(
     plan: FitPlan, table: Table, trials: list[Trial], tmp_path
 ) -> None:
     predictions_path(tmp_path, trials[0].config).unlink()
-    made = fit_final_model(plan, table, trials, target="class", blending=BlendOptions(3, tmp_path))
+    made = build_model(plan, table, trials, target="class", blending=BlendOptions(3, tmp_path))
     assert [chosen.trial for chosen in made.members] == [trials[0]]
     assert made.blended is None
     assert "the predictions of the best trial were not kept" in made.remark
@@ -137,7 +141,7 @@ def test_predictions_that_are_no_numbers_have_no_part_in_it(
 ) -> None:
     path = predictions_path(tmp_path, trials[1].config)
     np.save(path, np.full_like(np.load(path), np.inf))
-    made = fit_final_model(plan, table, trials, target="class", blending=BlendOptions(3, tmp_path))
+    made = build_model(plan, table, trials, target="class", blending=BlendOptions(3, tmp_path))
     assert trials[1] not in [chosen.trial for chosen in made.members]
 
 
@@ -148,9 +152,9 @@ def test_where_predictions_are_large_a_blend_is_chosen_among_fewer_trials(
     rows = _held(plan)
     right = np.eye(3)[table.y[rows].astype(int)]
     for trial, certain in ((trials[1], right[:, [1, 2, 0]]), (trials[2], right)):
-        keep_predictions(tmp_path, trial.config, EvaluationScore({}, {}, 1.0, rows, certain))
+        save_predictions(tmp_path, trial.config, certain)
     monkeypatch.setattr(blending, "MOST_BYTES_OF_CANDIDATES", room)
-    made = fit_final_model(plan, table, trials, target="class", blending=BlendOptions(2, tmp_path))
+    made = build_model(plan, table, trials, target="class", blending=BlendOptions(2, tmp_path))
     assert (trials[2] in [chosen.trial for chosen in made.members]) == (room > 1)
 
 
@@ -179,8 +183,8 @@ def test_what_takes_too_long_on_all_rows_does_not_join_the_best(
         for place, trial in enumerate(ordered)
     ]
     many = table.rows(np.arange(10 * len(table)) % len(table))
-    made = fit_final_model(plan, many, told, target="class", blending=BlendOptions(3, tmp_path))
-    same = fit_final_model(plan, table, told, target="class", blending=BlendOptions(3, tmp_path))
+    made = build_model(plan, many, told, target="class", blending=BlendOptions(3, tmp_path))
+    same = build_model(plan, table, told, target="class", blending=BlendOptions(3, tmp_path))
 
     def estimators(of: object) -> set[object]:
         return {chosen.trial.config["estimator"] for chosen in of.members}
@@ -207,13 +211,13 @@ def test_what_takes_long_is_left_to_a_crew(
 ) -> None:
     crew = Unlucky(2, tmp_path)
     told = [replace(trial, seconds=100.0 if slow else 1.0) for trial in trials]
-    made = fit_final_model(
+    made = build_model(
         plan,
         table,
         told,
         target="class",
         blending=BlendOptions(3, tmp_path),
-        means=FitMeans(crew=crew),
+        limits=FitLimits(workers=crew),
     )
     assert len(crew.asked) == (3 if slow else 0)
     assert len(made.members) == len(made.model.members) == (2 if slow else 3)
@@ -222,7 +226,7 @@ def test_what_takes_long_is_left_to_a_crew(
 
 
 @dataclass(frozen=True)
-class Unable(FitWorkers):
+class UnableWorkers(FitWorkers):
     """Fits one pipeline, and then no process starts any more."""
 
     def fit_each(self, configs, table, *, seed, **_):
@@ -234,13 +238,13 @@ def test_what_no_crew_fits_is_fitted_here(
     plan: FitPlan, table: Table, trials: list[Trial], tmp_path: Path
 ) -> None:
     told = [replace(trial, seconds=100.0) for trial in trials]
-    made = fit_final_model(
+    made = build_model(
         plan,
         table,
         told,
         target="class",
         blending=BlendOptions(3, tmp_path),
-        means=FitMeans(crew=Unable(2, tmp_path)),
+        limits=FitLimits(workers=UnableWorkers(2, tmp_path)),
     )
     assert (len(made.model.members), made.remark) == (3, "")
 
@@ -279,11 +283,9 @@ def test_what_is_ready_beside_a_best_that_is_lost_is_fitted_once(
     plan: FitPlan, table: Table, trials: list[Trial], tmp_path: Path
 ) -> None:
     told, blending = _slow(plan, trials, 9.0, 9.0, 9.0), BlendOptions(3, tmp_path)
-    expected = fit_final_model(plan, table, told[1:], target="class", blending=blending)
+    expected = build_model(plan, table, told[1:], target="class", blending=blending)
     crew = Late(2, tmp_path, why="over its limit of 60 s of CPU time")
-    made = fit_final_model(
-        plan, table, told, target="class", blending=blending, means=FitMeans(crew)
-    )
+    made = build_model(plan, table, told, target="class", blending=blending, limits=FitLimits(crew))
     assert (made.members, made.blended) == (expected.members, expected.blended)
     assert made.stands_in
     assert made.remark == (
@@ -296,9 +298,9 @@ def test_ctrl_c_leaves_what_is_ready_also_without_the_best(
     plan: FitPlan, table: Table, trials: list[Trial], tmp_path: Path
 ) -> None:
     told, blending = _slow(plan, trials, 9.0, 9.0, 9.0), BlendOptions(3, tmp_path)
-    expected = fit_final_model(plan, table, told[1:], target="class", blending=blending)
-    means = FitMeans(Late(2, tmp_path, why=KeyboardInterrupt()))
-    made = fit_final_model(plan, table, told, target="class", blending=blending, means=means)
+    expected = build_model(plan, table, told[1:], target="class", blending=blending)
+    limits = FitLimits(Late(2, tmp_path, why=KeyboardInterrupt()))
+    made = build_model(plan, table, told, target="class", blending=blending, limits=limits)
     assert (made.members, made.blended) == (expected.members, expected.blended)
     assert (made.interrupted, made.stands_in, made.remark) == (True, True, INTERRUPTED)
 
@@ -315,8 +317,13 @@ def test_a_crew_has_limits_by_what_the_trials_took(
     """Three times the slowest, but a minute; as much more memory as a fold of a trial has rows."""
     crew = Late(2, tmp_path, memory_bytes=1000)
     told = _slow(plan, trials, 5.0, seconds, 5.0)
-    fit_final_model(
-        plan, table, told, target="class", blending=BlendOptions(3, tmp_path), means=FitMeans(crew)
+    build_model(
+        plan,
+        table,
+        told,
+        target="class",
+        blending=BlendOptions(3, tmp_path),
+        limits=FitLimits(crew),
     )
     assert crew.limits[0] == Limits(10.0 * limit, limit, memory_bytes=1250)
 
@@ -327,20 +334,20 @@ def test_many_more_rows_than_trials_had_are_left_to_a_crew(
     """However quick it may be: a trial says little about the memory that they take."""
     crew = Late(2, tmp_path)
     many = table.rows(np.arange(2 * len(table)) % len(table))
-    fit_final_model(plan, many, trials, target="class", means=FitMeans(crew))
+    build_model(plan, many, trials, target="class", limits=FitLimits(crew))
     assert len(crew.asked) == 1
 
 
-def _until(seconds: float) -> FitMeans:
-    return FitMeans(until=time.monotonic() + seconds)
+def _until(seconds: float) -> FitLimits:
+    return FitLimits(deadline=time.monotonic() + seconds)
 
 
 def test_a_best_trial_that_would_take_longer_than_is_left_is_passed_over(
     plan: FitPlan, table: Table, trials: list[Trial], tmp_path: Path
 ) -> None:
     told, blending = _slow(plan, trials, 900.0, 1.0, 1.0), BlendOptions(3, tmp_path)
-    expected = fit_final_model(plan, table, told[1:], target="class", blending=blending)
-    made = fit_final_model(plan, table, told, target="class", blending=blending, means=_until(60.0))
+    expected = build_model(plan, table, told[1:], target="class", blending=blending)
+    made = build_model(plan, table, told, target="class", blending=blending, limits=_until(60.0))
     assert (made.members, made.blended) == (expected.members, expected.blended)
     assert (made.best, made.stands_in) == (told[1], True)
     assert re.fullmatch(
@@ -355,7 +362,7 @@ def test_where_no_trial_is_quick_enough_the_model_is_the_quickest(
     plan: FitPlan, table: Table, trials: list[Trial], tmp_path: Path
 ) -> None:
     told, blending = _slow(plan, trials, 900.0, 800.0, 850.0), BlendOptions(3, tmp_path)
-    made = fit_final_model(plan, table, told, target="class", blending=blending, means=_until(60.0))
+    made = build_model(plan, table, told, target="class", blending=blending, limits=_until(60.0))
     assert [each.trial for each in made.members] == [told[1]]
 
 
@@ -363,26 +370,35 @@ def test_a_trial_of_an_unknown_time_is_not_passed_over(
     plan: FitPlan, table: Table, trials: list[Trial]
 ) -> None:
     told = _slow(plan, trials, math.nan, 1.0, 1.0)
-    assert fit_final_model(plan, table, told, target="class", means=_until(60.0)).best is told[0]
+    assert build_model(plan, table, told, target="class", limits=_until(60.0)).best is told[0]
 
 
 def test_what_joins_the_best_is_not_waited_for_when_the_time_is_over(
-    plan: FitPlan, table: Table, trials: list[Trial], tmp_path: Path, monkeypatch
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path: Path
 ) -> None:
     """The best takes all of it; a second one that is quick would be in time."""
     told, blending = _slow(plan, trials, 10.0, 1.0, 10.0), BlendOptions(3, tmp_path)
-    expected = fit_final_model(plan, table, told[:2], target="class", blending=blending)
-    real, began = fitting.refit, time.monotonic()
+    expected = build_model(plan, table, told[:2], target="class", blending=blending)
+    clock = [0.0]
 
-    def refit(config: dict[str, object], *given: object, **named: object) -> Member:
-        monkeypatch.setattr(fitting.time, "monotonic", lambda: began + 58.0)
-        return real(config, *given, **named)
+    def fit(*given: object, **named: object) -> Member:
+        clock[0] = 58.0
+        return refit(*given, **named)
 
-    monkeypatch.setattr(fitting, "refit", refit)
-    means = FitMeans(until=began + 60.0)
-    made = fit_final_model(plan, table, told, target="class", blending=blending, means=means)
+    limits = FitLimits(deadline=60.0, fit=fit, now=lambda: clock[0])
+    made = build_model(plan, table, told, target="class", blending=blending, limits=limits)
     assert (made.members, made.blended) == (expected.members, expected.blended)
     assert made.remark == f"Left out of the model: trial {told[2].number} ({NO_TIME})."
+
+
+class SureOfOneClass:
+    """A pipeline that has gone astray: it is sure of the first class, whatever the row."""
+
+    def predict_proba(self, x: Floats) -> Floats:
+        return np.tile([1.0, 0.0, 0.0], (len(x), 1))
+
+    def predict(self, x: Floats) -> Floats:
+        return np.zeros(len(x))
 
 
 @pytest.mark.parametrize(("astray", "best"), [((2,), 0), ((0,), 1), ((0, 1), 2), ((0, 1, 2), 0)])
@@ -391,14 +407,18 @@ def test_a_pipeline_that_goes_astray_on_all_rows_is_no_part_of_the_model(
     table: Table,
     trials: list[Trial],
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     astray: tuple[int, ...],
     best: int,
 ) -> None:
     """Where all do, it is the best all the same: rather such a model than none."""
     configs = [trials[place].config for place in astray]
-    monkeypatch.setattr(fitting, "is_sound", lambda member, *_, **__: member.config not in configs)
-    made = fit_final_model(plan, table, trials, target="class", blending=BlendOptions(3, tmp_path))
+
+    def fit(config: dict[str, object], *given: object, **named: object) -> Member:
+        made = refit(config, *given, **named)
+        return replace(made, pipeline=SureOfOneClass()) if config in configs else made
+
+    limits, blending = FitLimits(fit=fit), BlendOptions(3, tmp_path)
+    made = build_model(plan, table, trials, target="class", blending=blending, limits=limits)
     assert made.best is trials[best]
     assert made.stands_in == (best > 0)
     if len(astray) == 3:
@@ -431,8 +451,8 @@ def test_fitting_several_pipelines_shows_how_far_it_is(
 ) -> None:
     progress = Counted()
     blending, told = BlendOptions(3, tmp_path), _slow(plan, trials, seconds, 1.0, 1.0)
-    made = fit_final_model(
-        plan, table, told, target="class", blending=blending, means=FitMeans(progress=progress)
+    made = build_model(
+        plan, table, told, target="class", blending=blending, limits=FitLimits(progress=progress)
     )
     n = len(made.members)
     assert progress.heard == [(said, n), *[1] * n, "stop"]
@@ -459,9 +479,9 @@ def test_the_best_trial_is_part_of_every_blend_and_no_score_is_worse_than_its_ow
     told = []
     for number, config in enumerate(plan.space.sample(8, seed=1).dicts()):
         score = evaluate(config, plan.table, plan.protocol, keep_predictions=True)
-        keep_predictions(tmp_path, config, score)
+        save_predictions(tmp_path, config, score.predictions)
         told.append(Trial(number, config, Status.DONE, score.values, 1.0))
-    made = fit_final_model(plan, table, told, target="y", blending=BlendOptions(3, tmp_path))
+    made = build_model(plan, table, told, target="y", blending=BlendOptions(3, tmp_path))
     assert made.best in [chosen.trial for chosen in made.members]
     assert made.blended is not None
     assert made.blended >= made.best.values[metric] - 1e-9
@@ -469,18 +489,18 @@ def test_the_best_trial_is_part_of_every_blend_and_no_score_is_worse_than_its_ow
 
 def test_numbers_with_a_large_offset_are_kept_whole(tmp_path) -> None:
     predicted = 1.7e9 + np.array([[0.25], [0.5]])
-    keep_predictions(tmp_path, {"a": 1}, EvaluationScore({}, {}, 1.0, np.arange(2), predicted))
+    save_predictions(tmp_path, {"a": 1}, predicted)
     np.testing.assert_array_equal(np.load(predictions_path(tmp_path, {"a": 1})), predicted)
 
 
 def test_what_cannot_learn_from_all_rows_is_left_out_and_named(
-    plan: FitPlan, table: Table, trials: list[Trial], tmp_path, monkeypatch
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path
 ) -> None:
     blending = BlendOptions(3, tmp_path)
-    whole = fit_final_model(plan, table, trials, target="class", blending=blending)
+    whole = build_model(plan, table, trials, target="class", blending=blending)
     lost = whole.members[1].trial
-    _unable(monkeypatch, lost)
-    made = fit_final_model(plan, table, trials, target="class", blending=blending)
+    limits = FitLimits(fit=Unable.to_fit(lost))
+    made = build_model(plan, table, trials, target="class", blending=blending, limits=limits)
     assert [chosen.trial for chosen in made.members] == [
         chosen.trial for chosen in whole.members if chosen.trial is not lost
     ]
@@ -489,93 +509,98 @@ def test_what_cannot_learn_from_all_rows_is_left_out_and_named(
 
 
 def test_without_a_member_the_others_are_weighed_anew(
-    plan: FitPlan, table: Table, trials: list[Trial], tmp_path, monkeypatch
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path
 ) -> None:
     blending = BlendOptions(3, tmp_path)
     without = [trials[0], trials[2]]
-    expected = fit_final_model(plan, table, without, target="class", blending=blending)
-    _unable(monkeypatch, trials[1])
-    made = fit_final_model(plan, table, trials, target="class", blending=blending)
+    expected = build_model(plan, table, without, target="class", blending=blending)
+    limits = FitLimits(fit=Unable.to_fit(trials[1]))
+    made = build_model(plan, table, trials, target="class", blending=blending, limits=limits)
     assert len(made.members) == 2
     assert (made.members, made.blended) == (expected.members, expected.blended)
     assert [m.weight for m in made.model.members] == [each.weight for each in made.members]
 
 
-def _unable(monkeypatch, *lost: Trial) -> list[object]:
-    """Let these trials not be fitted; returns the configurations of all that are begun."""
-    real, begun = fitting.refit, []
+class Unable(NamedTuple):
+    """Cannot fit these trials, and notes the configurations of all that it begins."""
 
-    def refit(config: dict[str, object], *given: object, **named: object) -> Member:
-        begun.append(config)
-        if config in [trial.config for trial in lost]:
+    lost: Sequence[Trial]
+    begun: list[object]
+
+    @classmethod
+    def to_fit(cls, *lost: Trial) -> "Unable":
+        return cls(lost, [])
+
+    def __call__(self, config: dict[str, object], *given: object, **named: object) -> Member:
+        self.begun.append(config)
+        if config in [trial.config for trial in self.lost]:
             raise MemoryError("no room")
-        return real(config, *given, **named)
-
-    monkeypatch.setattr(fitting, "refit", refit)
-    return begun
+        return refit(config, *given, **named)
 
 
 @pytest.mark.parametrize("blended", [True, False])
 def test_the_next_best_stands_in_for_the_best_where_that_cannot_be_fitted(
-    plan: FitPlan, table: Table, trials: list[Trial], tmp_path, monkeypatch, blended: bool
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path, blended: bool
 ) -> None:
     blending = BlendOptions(3, tmp_path) if blended else None
-    expected = fit_final_model(plan, table, trials[1:], target="class", blending=blending)
-    begun = _unable(monkeypatch, trials[0])
-    made = fit_final_model(plan, table, trials, target="class", blending=blending)
+    expected = build_model(plan, table, trials[1:], target="class", blending=blending)
+    fit = Unable.to_fit(trials[0])
+    made = build_model(
+        plan, table, trials, target="class", blending=blending, limits=FitLimits(fit=fit)
+    )
     assert made.best is trials[1]
     assert (made.members, made.blended) == (expected.members, expected.blended)
     assert f"trial {trials[0].number} (MemoryError: no room)" in made.remark
-    assert len(begun) == 1 + len(made.members)
+    assert len(fit.begun) == 1 + len(made.members)
 
 
 def test_where_no_trial_can_be_fitted_it_is_a_mistake_with_a_remedy(
-    plan: FitPlan, table: Table, trials: list[Trial], tmp_path, monkeypatch
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path
 ) -> None:
-    _unable(monkeypatch, *trials)
-    with pytest.raises(
-        UsageError, match=r"none of 3 trials could \(MemoryError: no room\): choose"
-    ):
-        fit_final_model(plan, table, trials, target="class", blending=BlendOptions(3, tmp_path))
+    limits, blending = FitLimits(fit=Unable.to_fit(*trials)), BlendOptions(3, tmp_path)
+    with refuses("no-trial-can-be-fitted", value=3) as failed:
+        build_model(plan, table, trials, target="class", blending=blending, limits=limits)
+    assert "(MemoryError: no room)" in str(failed.value)
 
 
 def test_after_a_few_trials_that_cannot_be_fitted_no_more_are_tried(
-    plan: FitPlan, table: Table, trials: list[Trial], monkeypatch
+    plan: FitPlan, table: Table, trials: list[Trial]
 ) -> None:
-    begun = _unable(monkeypatch, *trials)
+    fit = Unable.to_fit(*trials)
     many = [
         replace(trials[number % len(trials)], number=number, values={"log_loss": 0.1 * number})
         for number in range(8)
     ]
-    with pytest.raises(UsageError, match="none of the best 5 of 8 trials could"):
-        fit_final_model(plan, table, many, target="class")
-    assert len(begun) == 5
+    with refuses("no-trial-can-be-fitted", value=5):
+        build_model(plan, table, many, target="class", limits=FitLimits(fit=fit))
+    assert len(fit.begun) == 5
 
 
 def test_a_model_is_made_of_what_has_room_in_a_file(
-    plan: FitPlan, table: Table, trials: list[Trial], tmp_path, monkeypatch
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path
 ) -> None:
-    def made(room: int) -> Conclusion:
-        limit = room / model_file.SHARE_OF_PIPELINES
-        monkeypatch.setattr(model_file, "LARGEST_FILE", limit)
-        blending = BlendOptions(3, tmp_path)
-        means = FitMeans(is_filed=True)
-        return fit_final_model(plan, table, trials, target="class", blending=blending, means=means)
+    fit = Unable.to_fit()
+
+    def made(room: int) -> FinalModel:
+        blending, limit = BlendOptions(3, tmp_path), room / model_file.SHARE_OF_PIPELINES
+        limits = FitLimits(is_saved=True, largest_file=limit, fit=fit)
+        return build_model(plan, table, trials, target="class", blending=blending, limits=limits)
 
     everything = made(2**32)
     sizes = {each.trial.number: _size(everything.model, each) for each in everything.members}
     least = min(everything.members[1:], key=lambda each: each.weight)
-    begun = _unable(monkeypatch)
+    fit.begun.clear()
     fewer = made(sum(sizes.values()) - 1)
     assert [each.trial for each in fewer.members] == [
         each.trial for each in everything.members if each is not least
     ]
     assert f"trial {least.trial.number} (too large for a model file)" in fewer.remark
-    assert len(begun) == len(everything.members)
+    assert len(fit.begun) == len(everything.members)
     fewer.model.save(tmp_path / "model.foretune")
     assert len(Model.open(tmp_path / "model.foretune").members) == len(fewer.members)
-    with pytest.raises(UsageError, match=r"none of 3 trials could \(too large for a model file\)"):
+    with refuses("no-trial-can-be-fitted", value=3) as failed:
         made(1)
+    assert "(too large for a model file)" in str(failed.value)
 
 
 def _size(model: Model, chosen: ChosenMember) -> int:
@@ -589,13 +614,11 @@ def _size(model: Model, chosen: ChosenMember) -> int:
 
 
 def test_a_disk_that_keeps_no_predictions_costs_no_trial(
-    plan: FitPlan, table: Table, tmp_path, monkeypatch
+    plan: FitPlan, table: Table, tmp_path: Path
 ) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise OSError("no space left on device")
-
-    monkeypatch.setattr("foretune.automl.trial_runs.replace_file", full)
-    assert "log_loss" in InMemoryEvaluator(table, plan.protocol, tmp_path)(_one_of_each(plan)[0])
+    [config, *_] = _one_of_each(plan)
+    predictions_path(tmp_path, config).mkdir()  # A file cannot take its place.
+    assert "log_loss" in InMemoryEvaluator(table, plan.protocol, tmp_path)(config)
 
 
 @pytest.mark.parametrize("spoilt", [b"", b"no numbers", "half", "other rows"])
@@ -611,33 +634,32 @@ def test_damaged_predictions_have_no_part_in_it(
 
     blending = BlendOptions(3, tmp_path)
     spoil(trials[1])
-    made = fit_final_model(plan, table, trials, target="class", blending=blending)
+    made = build_model(plan, table, trials, target="class", blending=blending)
     assert trials[1] not in [chosen.trial for chosen in made.members]
     spoil(trials[0])
-    made = fit_final_model(plan, table, trials, target="class", blending=blending)
+    made = build_model(plan, table, trials, target="class", blending=blending)
     assert [chosen.trial for chosen in made.members] == [trials[0]]
     assert "the predictions of the best trial are damaged or not finite" in made.remark
 
 
 @pytest.mark.parametrize("after", [0, 1])
 def test_an_interrupt_leaves_what_is_fitted(
-    plan: FitPlan, table: Table, trials: list[Trial], tmp_path, monkeypatch, after: int
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path, after: int
 ) -> None:
-    real, calls = fitting.refit, []
+    calls = []
 
-    def refit(*given: object, **named: object) -> Member:
+    def fit(*given: object, **named: object) -> Member:
         calls.append(given)
         if len(calls) > after:
             raise KeyboardInterrupt
-        return real(*given, **named)
+        return refit(*given, **named)
 
-    monkeypatch.setattr(fitting, "refit", refit)
-    blending = BlendOptions(3, tmp_path)
+    limits, blending = FitLimits(fit=fit), BlendOptions(3, tmp_path)
     if after == 0:
         with pytest.raises(KeyboardInterrupt):
-            fit_final_model(plan, table, trials, target="class", blending=blending)
+            build_model(plan, table, trials, target="class", blending=blending, limits=limits)
         return
-    made = fit_final_model(plan, table, trials, target="class", blending=blending)
+    made = build_model(plan, table, trials, target="class", blending=blending, limits=limits)
     assert [chosen.trial for chosen in made.members] == [trials[0]]
     assert made.interrupted
     assert len(calls) == 2

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from foretune.automl.estimators.fitted_pipeline import refit
 from foretune.automl.final_model import worker_pool
-from foretune.automl.final_model.fitted_pipeline import refit
 from foretune.automl.final_model.worker_pool import FitWorkers
 from foretune.automl.plan import FitOptions, make_plan
 from foretune.run.executor import Limits

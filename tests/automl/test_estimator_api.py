@@ -1,4 +1,5 @@
 import pickle
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -11,11 +12,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GroupKFold, cross_val_score, cross_validate, train_test_split
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from foretune.automl import trial_runs
-from foretune.automl.final_model import fitting
+from foretune.automl import sklearn_api, trial_evaluator
+from foretune.automl.estimators.fitted_pipeline import refit
+from foretune.automl.job import Job
 from foretune.automl.knowledge.memory import HOME_VARIABLE, Memory
 from foretune.automl.sklearn_api import ForetuneClassifier, ForetuneRegressor
-from foretune.errors import ForetuneWarning, UsageError
+from foretune.errors import UsageError
+from tests.refusals import warns
 
 
 def a_classifier(**given):
@@ -206,7 +209,7 @@ def test_an_ensemble_blends_and_is_no_worse_on_what_it_was_chosen_by(cancer):
     weights = [member.weight for member in blended.model_.members]
     assert 1 < len(weights) <= 3
     assert sum(weights) == pytest.approx(1.0)
-    assert blended.fit_.conclusion.blended <= blended.best_score_ + 1e-6
+    assert blended.fit_.final.blended <= blended.best_score_ + 1e-6
     assert blended.predict_proba(X_new).sum(axis=1) == pytest.approx(np.ones(len(X_new)))
 
 
@@ -219,7 +222,7 @@ def test_trials_in_other_processes_give_the_same(cancer, fitted):
 
 def test_ctrl_c_keeps_what_is_there(cancer, monkeypatch):
     X, X_new, y, _ = cancer
-    evaluate, calls = trial_runs.evaluate, []
+    evaluate, calls = trial_evaluator.evaluate, []
 
     def interrupted(*given, **named):
         calls.append(given)
@@ -227,7 +230,7 @@ def test_ctrl_c_keeps_what_is_there(cancer, monkeypatch):
             raise KeyboardInterrupt
         return evaluate(*given, **named)
 
-    monkeypatch.setattr(trial_runs, "evaluate", interrupted)
+    monkeypatch.setattr(trial_evaluator, "evaluate", interrupted)
     classifier = a_classifier(trials=50).fit(X, y)
     assert classifier.fit_.ending == "stopped"
     assert len(classifier.trials_) == 2
@@ -236,7 +239,7 @@ def test_ctrl_c_keeps_what_is_there(cancer, monkeypatch):
 
 def test_that_the_best_trial_could_not_be_fitted_is_warned_of(cancer, monkeypatch):
     X, _, y, _ = cancer
-    refit, begun = fitting.refit, []
+    begun = []
 
     def fails_once(*given, **named):
         begun.append(given)
@@ -244,8 +247,8 @@ def test_that_the_best_trial_could_not_be_fitted_is_warned_of(cancer, monkeypatc
             raise MemoryError("no room")
         return refit(*given, **named)
 
-    monkeypatch.setattr(fitting, "refit", fails_once)
-    with pytest.warns(ForetuneWarning, match=r"Left out .* \(MemoryError: no room\)"):
+    monkeypatch.setattr(sklearn_api, "Job", partial(Job, fit_pipeline=fails_once))
+    with warns("model-remark"):
         classifier = a_classifier().fit(X, y)
     assert classifier.best_score_ > classifier.trials_["log_loss"].min()
 

@@ -2,16 +2,17 @@
 
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from foretune._base.time_budget import TimeBudget
-from foretune.automl import first_model
-from foretune.automl.final_model.baseline import baseline_member
+from foretune.automl.baseline import baseline_member
+from foretune.automl.estimators.fitted_pipeline import Member
 from foretune.automl.final_model.model import Model
-from foretune.automl.first_model import FirstModelKeeper, call_within, fit_first_model
+from foretune.automl.first_model import FirstModel, FirstModelKeeper, call_within, fit_first_model
 from foretune.automl.plan import LEAST_SEARCH_ROWS, FitOptions, FitPlan, make_plan, most_search_rows
 from foretune.tables.target import Task
 
@@ -37,11 +38,15 @@ def test_it_is_better_than_the_baseline_and_can_be_opened(plan: FitPlan, tmp_pat
     np.testing.assert_array_equal(Model.open(tmp_path / "m").predict(new), made.model.predict(new))
 
 
-def test_a_pipeline_that_hangs_gives_a_baseline_in_time(plan: FitPlan, monkeypatch) -> None:
+def test_a_pipeline_that_hangs_gives_a_baseline_in_time(plan: FitPlan) -> None:
     never = threading.Event()
-    monkeypatch.setattr(first_model, "_fit", lambda *_: never.wait(60.0))
+
+    def hang(*_: object, **__: object) -> Member:
+        never.wait(60.0)
+        raise TimeoutError
+
     began = time.monotonic()
-    made = fit_first_model(plan, target=target_of(plan), seconds=0.2)
+    made = fit_first_model(plan, target=target_of(plan), seconds=0.2, fit=hang)
     assert time.monotonic() - began < 30.0
     assert made.is_baseline
     assert made.score == made.baseline
@@ -72,14 +77,26 @@ def test_a_baseline_predicts_the_shares_of_the_classes(tmp_path: Path) -> None:
 def test_the_model_of_an_earlier_fit_stays_until_it_is_replaced(tmp_path: Path) -> None:
     plan = make_plan(mixed_table(Task.CLASSIFICATION), FitOptions())
     path = tmp_path / "folder" / "model.foretune"
-    FirstModelKeeper(path, "class", TimeBudget(60.0)).make(plan)
+    FirstModelKeeper(path, TimeBudget(60.0)).make(plan, "class")
     before = path.read_bytes()
-    later = FirstModelKeeper(path, "class", TimeBudget(60.0))
-    first = later.make(plan)
+    later = FirstModelKeeper(path, TimeBudget(60.0))
+    first = later.make(plan, "class")
     assert (path.read_bytes(), later.is_saved) == (before, False)
-    assert later.make(plan) is first
-    later.save()
+    assert later.make(plan, "class") is first
+    assert later.settle("another table") == (first.model, False)
     assert later.is_saved
+
+
+def test_the_model_of_an_earlier_fit_of_the_same_table_is_not_replaced(tmp_path: Path) -> None:
+    plan = make_plan(mixed_table(Task.CLASSIFICATION), FitOptions())
+    earlier = fit_first_model(plan, target="class", seconds=60.0).model
+    path = tmp_path / "model.foretune"
+    replace(earlier, about={"task": "this table"}).save(path)
+    keeper = FirstModelKeeper(path, TimeBudget(60.0))
+    keeper.make(plan, "class")
+    model, is_earlier = keeper.settle("this table")
+    assert is_earlier
+    assert model.about == {"task": "this table"}
 
 
 def test_what_fails_or_takes_too_long_gives_nothing() -> None:
@@ -95,7 +112,7 @@ def test_it_must_be_better_by_more_than_chance(score: float, is_better: bool) ->
     """A log loss of 0.6 against 0.62, where 0.9 is the baseline: 0.02 of a gain of 0.28."""
     plan = make_plan(mixed_table(Task.CLASSIFICATION), FitOptions())
     made = fit_first_model(plan, target="class", seconds=60.0)
-    first = first_model.FirstModel(made.model, "log_loss", 0.6, 10, 0.9, is_baseline=False)
+    first = FirstModel(made.model, "log_loss", 0.6, 10, 0.9, is_baseline=False)
     assert first.is_clearly_better(score) is is_better
 
 

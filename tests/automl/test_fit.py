@@ -1,26 +1,33 @@
 import os
+import re
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.final_model.build import fit_final_model
+from foretune.automl.final_model.build import build_model
 from foretune.automl.final_model.model import Model
-from foretune.automl.job import FitFolder, Job
+from foretune.automl.fit_data import TableInMemory
+from foretune.automl.fit_folder import FitFolder
+from foretune.automl.job import Job
+from foretune.automl.job_listener import JobListener
 from foretune.automl.knowledge.memory import Memory
+from foretune.automl.model_scores import rows_with_target, scores_on
 from foretune.automl.plan import FitOptions, make_plan
-from foretune.automl.test_scores import rows_with_target, scores_on
-from foretune.errors import UsageError
 from foretune.experience import Experience, Status
 from foretune.experience.trial import Trial
+from foretune.run.executor_choice import HERE
 from foretune.tables.identity import fingerprint
 from foretune.tables.table import Table
 from foretune.tables.target import Task
+from tests.refusals import refuses
 
 from .samples import mixed_frame, mixed_table
 
 CHEAP = ("knn", "lda")
+EVENTS = [name for name in vars(JobListener) if not name.startswith("_") and name != "progress"]
 
 
 @pytest.fixture(autouse=True)
@@ -28,20 +35,39 @@ def _own_home(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("FORETUNE_HOME", str(tmp_path / "home"))
 
 
-def job(tmp_path, **settings) -> tuple[Job, object]:
-    wishes = FitOptions(**{"trials": 4, "only": CHEAP, "method": "random", **settings})
-    table = mixed_table(Task.CLASSIFICATION)
-    made = Job(table, "class", wishes, FitFolder(tmp_path / "out"), transfer=False)
-    return made, make_plan(table, wishes)
+def job(tmp_path, table: Table | None = None, *, remember: bool = True, **settings) -> Job:
+    """A job in one folder, whose trials run in this process."""
+    options = FitOptions(**{"trials": 4, "only": CHEAP, "method": "random", **settings})
+    table = mixed_table(Task.CLASSIFICATION) if table is None else table
+    return Job(
+        data=TableInMemory(table, "class"),
+        options=options,
+        folder=FitFolder(tmp_path / "out"),
+        transfer=False,
+        remember=remember,
+        executor=None,
+    )
+
+
+class Heard(JobListener):
+    """Notes the names of all events."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+        for name in EVENTS:
+            setattr(self, name, partial(self._note, name))
+
+    def _note(self, name: str, *_: object) -> None:
+        self.events.append(name)
 
 
 def test_a_fit_searches_fits_and_remembers(tmp_path) -> None:
-    made, plan = job(tmp_path)
-    found = made.run(plan)
+    made = job(tmp_path)
+    found = made.run()
     assert found.ending == "trials"
     assert [trial.number for trial in found.trials] == [0, 1, 2, 3]
     best = min(trial.values["log_loss"] for trial in found.trials)
-    assert found.conclusion.best.values["log_loss"] == best
+    assert found.final.best.values["log_loss"] == best
     remembered = Memory.of_user().recall("pipeline-classification")
     assert remembered is not None
     assert remembered.tasks == (found.about.task,)
@@ -49,117 +75,131 @@ def test_a_fit_searches_fits_and_remembers(tmp_path) -> None:
     assert remembered.meta_features[found.about.task]["log_rows"] == pytest.approx(np.log(90))
 
 
-@pytest.mark.usefixtures("trials_here")
+def test_a_listener_hears_of_everything_in_order(tmp_path) -> None:
+    heard = Heard()
+    job(tmp_path, trials=3).run(heard)
+    told = [name for name in heard.events if name != "incumbent_changed"]
+    assert told == [
+        *("started", "search_began"),
+        *("trial_began", "trial_ended") * 3,
+        *("search_ended", "model_saved", "finished"),
+    ]
+    # The first trial is the best so far, and it is told of after it has ended.
+    assert heard.events[3:5] == ["trial_ended", "incumbent_changed"]
+
+
+def test_the_incumbent_is_the_best_trial_so_far(tmp_path) -> None:
+    class Incumbents(JobListener):
+        def __init__(self) -> None:
+            self.losses: list[float] = []
+
+        def incumbent_changed(self, trial: Trial) -> None:
+            self.losses.append(trial.values["log_loss"])
+
+    heard = Incumbents()
+    found = job(tmp_path, trials=6).run(heard)
+    losses = np.array([trial.values["log_loss"] for trial in found.trials])
+    assert heard.losses == np.unique(np.minimum.accumulate(losses))[::-1].tolist()
+
+
+def test_a_listener_that_fails_costs_the_memory_no_trial(tmp_path) -> None:
+    class Broken(JobListener):
+        def trial_ended(self, trial: Trial) -> None:
+            raise RuntimeError("no terminal")
+
+    with pytest.raises(RuntimeError):
+        job(tmp_path).run(Broken())
+    remembered = Memory.of_user().recall("pipeline-classification")
+    assert remembered is not None
+    assert len(remembered) == 1
+
+
 def test_trials_that_a_crash_kept_from_the_memory_are_remembered_by_the_next_run(tmp_path) -> None:
-    made, plan = job(tmp_path)
-    made.remember = False
-    made.run(plan)
+    job(tmp_path, remember=False).run()
     assert Memory.of_user().recall("pipeline-classification") is None
     for _ in range(2):
-        again, plan = job(tmp_path)
-        again.run(plan)
+        again = job(tmp_path)
+        again.run()
         remembered = Memory.of_user().recall("pipeline-classification")
         assert remembered is not None
         assert len(remembered) == 4
 
 
-@pytest.mark.usefixtures("trials_here")
 def test_the_same_call_goes_on(tmp_path) -> None:
-    first, plan = job(tmp_path)
-    earlier = first.run(plan)
-    again, plan = job(tmp_path, trials=6)
-    later = again.run(plan)
+    first = job(tmp_path)
+    earlier = first.run()
+    again = job(tmp_path, trials=6)
+    later = again.run()
     assert len(later.trials) == 6
     assert later.trials[:4] == earlier.trials
 
 
-@pytest.mark.usefixtures("trials_here")
 def test_another_table_in_the_same_folder_has_a_study_of_its_own(tmp_path) -> None:
-    made, plan = job(tmp_path)
-    made.run(plan)
-    other = mixed_table(Task.CLASSIFICATION, seed=5)
-    wishes = made.wishes
-    second = Job(other, "class", wishes, made.place, transfer=False)
-    found = second.run(make_plan(other, wishes))
+    job(tmp_path).run()
+    found = job(tmp_path, mixed_table(Task.CLASSIFICATION, seed=5)).run()
     assert len(found.trials) == 4
 
 
-@pytest.mark.usefixtures("trials_here")
 def test_fits_in_one_folder_keep_their_tables_apart(tmp_path) -> None:
-    first, plan = job(tmp_path, trials=1)
-    first.run(plan)
-    other = mixed_table(Task.CLASSIFICATION, seed=5)
-    second = Job(other, "class", first.wishes, first.place, transfer=False)
-    second.run(make_plan(other, first.wishes))
-    # Whoever opens its table late, such as a worker that is started anew, finds its own.
-    kept = [Table.open(file) for file in first.place.folder.glob("table*.npz")]
-    assert {fingerprint(each) for each in kept} == {fingerprint(plan.table), fingerprint(other)}
+    tables = [mixed_table(Task.CLASSIFICATION, seed=seed) for seed in (0, 5)]
+    for table in tables:
+        made = replace(job(tmp_path, table, trials=1), executor=HERE)
+        made.run()
+    # A worker that opens its table late, because it was started anew, finds its own.
+    kept = [Table.open(file) for file in (tmp_path / "out").glob("table*.npz")]
+    assert {fingerprint(each) for each in kept} == {fingerprint(each) for each in tables}
 
 
-def test_ctrl_c_keeps_the_best_so_far(tmp_path, request) -> None:
-    class Impatient:
+def test_ctrl_c_keeps_the_best_so_far(tmp_path) -> None:
+    class Impatient(JobListener):
         ended_trials = 0
-
-        def trial_began(self, trial: Trial) -> None:
-            pass
 
         def trial_ended(self, trial: Trial) -> None:
             self.ended_trials += 1
             if self.ended_trials == 2:
                 raise KeyboardInterrupt
 
-    made, plan = job(tmp_path)
-    made.watch = Impatient()
-    found = made.run(plan)
+    found = job(tmp_path).run(Impatient())
     assert found.ending == "stopped"
     assert sum(trial.status is Status.DONE for trial in found.trials) >= 2
-    assert len(found.conclusion.model.predict(mixed_frame())) == 90
-    request.getfixturevalue("trials_here")
-    resumed, plan = job(tmp_path)
-    assert sum(trial.is_over for trial in resumed.run(plan).trials) == 4
+    assert len(found.model.predict(mixed_frame())) == 90
+    assert sum(trial.is_over for trial in job(tmp_path).run().trials) == 4
 
 
-@pytest.mark.usefixtures("trials_here")
 def test_an_ensemble_blends_out_of_fold_predictions(tmp_path) -> None:
-    made, plan = job(tmp_path, ensemble=3, trials=6, only=("knn", "naive_bayes"))
-    found = made.run(plan)
-    weights = [member.weight for member in found.conclusion.members]
+    made = job(tmp_path, ensemble=3, trials=6, only=("knn", "naive_bayes"))
+    found = made.run()
+    weights = [member.weight for member in found.final.members]
     assert sum(weights) == pytest.approx(1.0)
-    assert found.conclusion.blended is not None
-    assert found.conclusion.blended <= found.conclusion.best.values["log_loss"] + 0.02
-    assert len(found.conclusion.model.members) == len(weights)
+    assert found.final.blended is not None
+    assert found.final.blended <= found.final.best.values["log_loss"] + 0.02
+    assert len(found.model.members) == len(weights)
 
 
-@pytest.mark.usefixtures("trials_here")
 def test_an_ensemble_blends_no_predictions_of_another_target(tmp_path) -> None:
-    first, plan = job(tmp_path, ensemble=3, trials=6, only=("knn", "naive_bayes"))
-    blended = first.run(plan).conclusion.blended
-    y = np.random.default_rng(0).permutation(first.table.y)
-    noise = replace(first.table, y=y)
+    first = job(tmp_path, ensemble=3, trials=6, only=("knn", "naive_bayes"))
+    blended = first.run().final.blended
+    table = mixed_table(Task.CLASSIFICATION)
+    noise = replace(table, y=np.random.default_rng(0).permutation(table.y))
     # The same configurations are tried on both.
-    second = Job(noise, "class", first.wishes, first.place, transfer=False)
-    second.run(make_plan(noise, first.wishes))
-    again, plan = job(tmp_path, ensemble=3, trials=6, only=("knn", "naive_bayes"))
+    job(tmp_path, noise, ensemble=3, trials=6, only=("knn", "naive_bayes")).run()
+    again = job(tmp_path, ensemble=3, trials=6, only=("knn", "naive_bayes"))
     assert blended is not None
-    assert again.run(plan).conclusion.blended == blended
+    assert again.run().final.blended == blended
 
 
-@pytest.mark.usefixtures("trials_here")
 def test_the_trials_are_an_experience(tmp_path) -> None:
-    made, plan = job(tmp_path)
-    found = made.run(plan)
-    found.experience().save(made.place.trials)
-    again = Experience.open(made.place.trials)
+    made = job(tmp_path)
+    made.run()
+    again = Experience.open(made.folder.trials)
     assert len(again) == 4
     assert again.metrics[0].name == "log_loss"
 
 
-@pytest.mark.usefixtures("trials_here")
 def test_a_saved_model_scores_a_test_table(tmp_path) -> None:
-    made, plan = job(tmp_path, metric="accuracy")
-    found = made.run(plan)
-    found.conclusion.model.save(made.place.model)
-    model = Model.open(made.place.model)
+    made = job(tmp_path, metric="accuracy")
+    made.run()
+    model = Model.open(made.folder.model)
     held = mixed_frame(seed=3)
     by_hand = float(np.mean(model.predict(held) == held["class"].to_numpy()))
     assert scores_on(model, held, ["accuracy"]) == {"accuracy": pytest.approx(by_hand)}
@@ -170,28 +210,22 @@ def test_a_test_table_may_have_gaps_in_a_target_of_whole_numbers() -> None:
     known, y = rows_with_target(frame, "y", Task.CLASSIFICATION, ("0", "1"))
     assert known["a"].tolist() == [0.1, 0.2, 0.4]
     assert y.tolist() == [0.0, 1.0, 1.0]
-    with pytest.raises(UsageError, match="has '1' besides"):
+    with refuses("unknown-class", field="y", value=["1"]):
         rows_with_target(frame.astype({"y": "Int64"}), "y", Task.CLASSIFICATION, ("0", "2"))
 
 
-def test_where_all_trials_fail_the_reasons_are_given_and_advice_that_works(
-    tmp_path, request
-) -> None:
-    """Failed trials count: without the advice, lifted limits would change nothing."""
-    made, plan = job(tmp_path, trials=2, trial_memory=1)
-    with pytest.raises(UsageError, match=r"none of 2 did .*memory") as failed:
-        made.run(plan)
+def test_where_all_trials_fail_the_reasons_are_given_and_advice_that_works(tmp_path) -> None:
+    """Failed trials count: without the advice, raised limits would change nothing."""
+    few = replace(job(tmp_path, trials=2, trial_memory=1), executor=HERE)
+    with refuses("no-trial-succeeded", value=2) as failed:
+        few.run()
+    assert "memory" in str(failed.value)
     assert "memory a trial; failed trials count, so raise --trials" in str(failed.value)
-    request.getfixturevalue("trials_here")
-    more, plan = job(tmp_path, trials=3)
-    assert more.run(plan).conclusion.best.number == 2
+    assert job(tmp_path, trials=3).run().final.best.number == 2
 
 
-@pytest.mark.usefixtures("trials_here")
 def test_nothing_is_remembered_where_that_is_switched_off(tmp_path) -> None:
-    made, plan = job(tmp_path)
-    made.remember = False
-    made.run(plan)
+    job(tmp_path, remember=False).run()
     assert Memory.of_user().recall("pipeline-classification") is None
 
 
@@ -207,26 +241,28 @@ def test_nothing_is_remembered_where_that_is_switched_off(tmp_path) -> None:
         ),
     ],
 )
-def test_the_remedy_is_for_what_failed(tmp_path, ended, remedy) -> None:
-    made, plan = job(tmp_path)
+def test_the_remedy_is_for_what_failed(ended, remedy) -> None:
+    table = mixed_table(Task.CLASSIFICATION)
+    plan = make_plan(table, FitOptions(only=CHEAP))
     trials = [
         Trial(number, {}, status, {}, 1.0, reason) for number, (status, reason) in enumerate(ended)
     ]
-    with pytest.raises(UsageError, match=rf"\): {remedy}\Z"):
-        fit_final_model(plan, made.table, trials, target="class")
+    with refuses("no-trial-succeeded") as failed:
+        build_model(plan, table, trials, target="class")
+    assert re.search(rf"\): {remedy}\Z", str(failed.value))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
 def test_files_with_rows_of_the_user_are_readable_by_the_owner_only(tmp_path) -> None:
-    made, plan = job(tmp_path, trials=2)
+    made = replace(job(tmp_path, trials=2), executor=HERE)
     before = os.umask(0)
     try:
-        made.run(plan)
+        made.run()
     finally:
         os.umask(before)
     modes = {
-        path.relative_to(made.place.folder): path.stat().st_mode & 0o777
-        for path in made.place.folder.rglob("*")
+        path.relative_to(made.folder.folder): path.stat().st_mode & 0o777
+        for path in made.folder.folder.rglob("*")
     }
     tables = [mode for path, mode in modes.items() if path.suffix == ".npz"]
     inside = {path: mode for path, mode in modes.items() if path.parts[0] == "predictions"}

@@ -1,16 +1,20 @@
 """The model of a job that must end in time, although a pipeline hangs."""
 
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from foretune.automl.final_model import worker_pool
-from foretune.automl.first_model import fit_first_model
-from foretune.automl.job import FitFolder, Job
+from foretune._base.time_budget import TimeBudget
+from foretune.automl.estimators.fitted_pipeline import Member, refit
+from foretune.automl.final_model.fit import FinalModelRequest, fit_final_model, rows_in_time
 from foretune.automl.plan import FitOptions, make_plan
 from foretune.errors import UsageError
+from foretune.experience import Status
+from foretune.experience.trial import Trial
+from foretune.tables.table import Table
 from foretune.tables.target import Task
 
 from .samples import mixed_table
@@ -20,63 +24,70 @@ LEFT = 3.0
 MODEL_END = 0.95 * SECONDS
 
 
-@dataclass(frozen=True)
-class HangingFit:
-    """Takes the place of what fits a pipeline in a worker process."""
+class HangsOnManyRows:
+    """Takes the place of what fits a pipeline: more rows than the search has never end."""
 
-    table: Path
-    seed: int
-
-    def __call__(self, config: object) -> None:
-        time.sleep(600.0)
+    def __call__(self, config: Mapping[str, object], table: Table, *, seed: int) -> Member:
+        if len(table) > 90:
+            time.sleep(600.0)
+        return refit(config, table, seed=seed)
 
 
 @pytest.fixture
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
-    """A job on ten times the rows of a trial, for which processes fit the model."""
-    monkeypatch.setenv("FORETUNE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(worker_pool, "TableFileFit", HangingFit)
-    wishes = FitOptions(trials=2, seconds=SECONDS, only=("knn", "lda"), method="random", ensemble=1)
+def request_of_many_rows(tmp_path: Path) -> FinalModelRequest:
+    """A model of ten times the rows of a trial, which processes fit."""
     table = mixed_table(Task.CLASSIFICATION, 900)
-    return Job(table, "class", wishes, FitFolder(tmp_path / "out"), transfer=False, remember=False)
+    options = FitOptions(only=("knn", "lda"))
+    plan = make_plan(table.sample(90, seed=0), options)
+    configs = plan.space.sample(2, seed=0).dicts()
+    trials = [
+        Trial(number, config, Status.DONE, {"log_loss": 0.5 + number}, 0.5)
+        for number, config in enumerate(configs)
+    ]
+    return FinalModelRequest(
+        plan=plan,
+        table=table,
+        target="class",
+        trials=tuple(trials),
+        clock=TimeBudget(SECONDS),
+        must_end=True,
+        processes=1,
+        folder=tmp_path,
+        contention=1.0,
+    )
 
 
-@pytest.mark.usefixtures("trials_here")
-def test_a_pipeline_that_hangs_leaves_the_model_of_the_rows_of_the_search(made: Job) -> None:
-    plan = make_plan(made.table.sample(90, seed=0), made.wishes)
-    made.first = fit_first_model(plan, target="class", seconds=60.0)
-    found = made.search(plan)
-    began = time.monotonic()
-    made.began = began + LEFT - MODEL_END
-    conclusion = made.conclude(found).conclusion
+def with_time_left(seconds: float) -> TimeBudget:
+    """A clock of which so many seconds are left for the model."""
+    return TimeBudget(SECONDS, time.monotonic() + seconds - MODEL_END)
+
+
+def test_a_pipeline_that_hangs_leaves_the_model_of_the_rows_of_the_search(
+    request_of_many_rows: FinalModelRequest,
+) -> None:
+    began, request = time.monotonic(), request_of_many_rows
+    # What is expected to take long is fitted by a process, where it hangs.
+    slow = tuple(replace(trial, seconds=2.0) for trial in request.trials)
+    made = fit_final_model(
+        replace(request, clock=with_time_left(LEFT), trials=slow, fit=HangsOnManyRows())
+    )
     assert time.monotonic() - began < 60.0
-    assert "90 of 900 rows" in conclusion.remark
-    assert len(conclusion.model.predict_rows(made.table.x)) == 900
-    assert [path.name for path in made.place.folder.iterdir() if "fitting" in path.name] == []
+    assert "90 of 900 rows" in made.remark
+    assert len(made.model.predict_rows(request.table.x)) == 900
+    assert list(request.folder.iterdir()) == []
 
 
-@pytest.mark.usefixtures("trials_here")
-def test_without_any_time_no_pipeline_is_fitted(made: Job) -> None:
-    plan = make_plan(made.table.sample(90, seed=0), made.wishes)
-    made.first = fit_first_model(plan, target="class", seconds=60.0)
-    found = made.search(plan)
-    made.began = time.monotonic() - SECONDS
+def test_without_any_time_no_pipeline_is_fitted(request_of_many_rows: FinalModelRequest) -> None:
     with pytest.raises(UsageError):
-        made.conclude(found)
+        fit_final_model(replace(request_of_many_rows, clock=with_time_left(-0.05 * SECONDS)))
 
 
-@pytest.mark.usefixtures("trials_here")
 def test_the_best_learns_from_as_many_rows_as_there_is_time_for(
-    made: Job, monkeypatch: pytest.MonkeyPatch
+    request_of_many_rows: FinalModelRequest,
 ) -> None:
     """A fold of 72 rows took 1 s, so 900 rows take 12.5 s; of 9 s, 70% are for 454 rows."""
-    monkeypatch.setattr("foretune.automl.job.contention", lambda: 1.0)
-    plan = make_plan(made.table.sample(90, seed=0), made.wishes)
-    made.first = fit_first_model(plan, target="class", seconds=60.0)
-    found = made.search(plan)
-    slow = tuple(replace(trial, seconds=5.0) for trial in found.trials)
-    made.began = time.monotonic() + 9.0 - MODEL_END
-    rows = made._rows_in_time(replace(found, trials=slow))
+    slow = tuple(replace(trial, seconds=5.0) for trial in request_of_many_rows.trials)
+    request = replace(request_of_many_rows, trials=slow)
+    rows = rows_in_time(replace(request, clock=with_time_left(9.0)))
     assert rows == pytest.approx(453.6, rel=0.02)
-    made.began = time.monotonic() + 90.0 - MODEL_END
-    assert made._rows_in_time(replace(found, trials=slow)) is None
+    assert rows_in_time(replace(request, clock=with_time_left(90.0))) is None

@@ -6,9 +6,11 @@ import time
 import numpy as np
 import pytest
 
-from foretune.automl.final_model.time_model import FitTimeModel
-from foretune.automl.job import budget, model_deadline
+from foretune._base.time_budget import TimeBudget
+from foretune.automl.final_model.fit import model_deadline
+from foretune.automl.fit_time_model import FitTimeModel
 from foretune.automl.plan import FitOptions, FitPlan, make_plan
+from foretune.automl.search_budget import search_budget
 from foretune.experience import Status
 from foretune.experience.trial import Trial
 from foretune.tables.table import Table
@@ -77,7 +79,8 @@ def test_slow_pipelines_are_fitted_side_by_side(plan: FitPlan, table: Table) -> 
 
 def test_at_most_half_of_the_time_is_left_to_the_model(plan: FitPlan, table: Table) -> None:
     now = time.monotonic()
-    found = budget(plan, FitOptions(seconds=100.0), rows=len(table), since=now - 40.0, workers=1)
+    options, clock = FitOptions(seconds=100.0), TimeBudget(100.0, now - 40.0)
+    found = search_budget(plan, options, clock, rows=len(table), workers=1, must_end=False)
     assert found.trials is None
     assert found.seconds == pytest.approx(60.0, abs=5.0)
     assert found.reserve([]) == 0.0
@@ -85,6 +88,17 @@ def test_at_most_half_of_the_time_is_left_to_the_model(plan: FitPlan, table: Tab
     assert found.reserve([trial(2000.0)]) == pytest.approx(0.5 * found.seconds)
     # With a quicker one, the slow one would be passed over.
     assert found.reserve([trial(2000.0), trial(20.0, loss=1.0)]) == pytest.approx(10.0)
+
+
+def test_a_model_that_must_be_ready_has_a_tenth_of_the_time_at_least(
+    plan: FitPlan, table: Table
+) -> None:
+    options, clock = FitOptions(seconds=100.0), TimeBudget(100.0)
+    found = search_budget(plan, options, clock, rows=len(table), workers=1, must_end=True)
+    assert found.seconds == pytest.approx(95.0, abs=5.0)  # a twentieth is for saving
+    assert found.reserve([]) == 0.0
+    assert found.reserve([trial(0.2)]) == pytest.approx(10.0)
+    assert found.reserve([trial(2000.0)]) == pytest.approx(0.5 * found.seconds)
 
 
 def test_what_may_be_quick_enough_is_not_passed_over(plan: FitPlan, table: Table) -> None:
@@ -95,16 +109,17 @@ def test_what_may_be_quick_enough_is_not_passed_over(plan: FitPlan, table: Table
 
 
 def test_without_a_limit_of_time_nothing_is_left(plan: FitPlan, table: Table) -> None:
-    found = budget(plan, FitOptions(trials=7), rows=len(table), since=time.monotonic(), workers=1)
+    options, clock = FitOptions(trials=7), TimeBudget()
+    found = search_budget(plan, options, clock, rows=len(table), workers=1, must_end=False)
     assert (found.trials, found.seconds, found.reserve) == (7, None, None)
 
 
 @pytest.mark.parametrize(("gone", "left"), [(20.0, 80.0), (70.0, 50.0), (200.0, 50.0)])
 def test_the_model_has_what_is_left_and_at_least_half_of_the_time(gone: float, left: float) -> None:
     now = time.monotonic()
-    until = model_deadline(FitOptions(seconds=100.0), since=now - gone)
+    until = model_deadline(TimeBudget(100.0, now - gone))
     assert until - now == pytest.approx(left, abs=5.0)
-    assert model_deadline(FitOptions(), since=now - gone) == math.inf
+    assert model_deadline(TimeBudget()) == math.inf
 
 
 def test_many_more_rows_are_learnt_from_by_a_crew(plan: FitPlan, table: Table) -> None:

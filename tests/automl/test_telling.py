@@ -21,9 +21,9 @@ from tests.automl.samples import mixed_table, table_with_texts
 )
 def test_the_trials_that_opened_the_search_are_counted(opened, knows, said) -> None:
     trials = [SimpleNamespace(chosen_by="start")] * opened + [SimpleNamespace(chosen_by="model")]
-    wishes = SimpleNamespace(method="gp")
+    options = SimpleNamespace(method="gp")
     knowledge = SimpleNamespace(notes=()) if knows else None
-    fit = SimpleNamespace(wishes=wishes, knowledge=knowledge, trials=trials, relied_on="")
+    fit = SimpleNamespace(options=options, knowledge=knowledge, trials=trials, relied_on="")
     assert advice(fit)[-1].startswith(said)
     assert advice(fit)[-1].endswith("the model chose the other 1.")
 
@@ -37,13 +37,13 @@ def test_a_text_that_is_missing_is_one_value_however_many_words_there_are() -> N
 
 def test_pipelines_are_named_by_their_estimators() -> None:
     # It has so little to set that other stages of the pipeline have more.
-    wishes = FitOptions(only=("naive_bayes",), method="random")
+    options = FitOptions(only=("naive_bayes",), method="random")
     table = mixed_table(Task.CLASSIFICATION)
-    plan = make_plan(table, wishes)
+    plan = make_plan(table, options)
     [config] = plan.space.sample(1, seed=0).dicts()
     trial = Trial(0, config, Status.DONE, values={"log_loss": 0.5}, seconds=1.0)
     fit = SimpleNamespace(
-        plan=plan, wishes=wishes, knowledge=None, trials=[trial], relied_on="", timings=[]
+        plan=plan, options=options, knowledge=None, trials=[trial], relied_on="", timings=[]
     )  # fmt: skip
     told = story(fit, table, ReportTexts("a table"))
     assert told.label_of(0) == "naive_bayes"

@@ -5,6 +5,12 @@ import pytest
 from foretune.cli import main
 
 
+@pytest.fixture(autouse=True)
+def _small_map(monkeypatch) -> None:
+    """Draw few configurations in reports: their map takes longer than the trials of a test."""
+    monkeypatch.setattr("foretune.run.study_story.MAPPED", 20)
+
+
 @pytest.fixture
 def foretune(monkeypatch, capsys):
     """Run a command; give its exit code, standard output and standard error."""

@@ -3,25 +3,27 @@
 import json
 import re
 import shlex
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import optuna
 import pandas as pd
 import pytest
 
-from foretune.automl.final_model.fitted_pipeline import refit
+from foretune.automl.estimators.fitted_pipeline import FitPipeline, Member, refit
 from foretune.automl.final_model.model import Model
+from foretune.automl.fit_data import TableFile
+from foretune.automl.fit_folder import FitFolder
 from foretune.automl.job import Job
 from foretune.automl.metrics import SCORERS
-from foretune.automl.plan import DEFAULT_ENSEMBLE
+from foretune.automl.plan import DEFAULT_ENSEMBLE, FitOptions
 from foretune.automl.spaces import load_shipped_space
-from foretune.cli.typed_command import with_trials
+from foretune.cli.fit import run_job
+from foretune.cli.typed_command import command_words, with_trials
 from foretune.errors import UsageError
 from foretune.experience import Experience
-from foretune.run.study import Study
-from foretune.stores.studies import open_study
 from foretune.tables.target import Task
 from tests.automl.samples import mixed_frame, mixed_table
 
@@ -32,8 +34,39 @@ QUICK = ("--trials", 3, "--only", "knn, lda", "--method", "random", "--jobs", 1,
 def _own_home(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("FORETUNE_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
-    # A report's map of the space takes as long as the trials here.
-    monkeypatch.setattr("foretune.run.study_story.MAPPED", 20)
+
+
+@pytest.fixture
+def fit_with(train: Path, capsys) -> Callable[[FitPipeline], tuple[int, str, str]]:
+    """Run a job as the command does, with another way to fit the pipelines of the model."""
+
+    def run(fit: FitPipeline) -> tuple[int, str, str]:
+        options = FitOptions(trials=3, only=("knn", "lda"), method="random")
+        job = Job(
+            data=TableFile(train, "class"),
+            options=options,
+            folder=FitFolder(Path("train-foretune")),
+            transfer=False,
+            executor=None,
+            fit_pipeline=fit,
+        )
+        code = 0
+        try:
+            run_job(job)
+        except UsageError as mistake:
+            print(mistake, file=sys.stderr)
+            code = 2
+        except KeyboardInterrupt:
+            code = 130
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return run
+
+
+def no_room(*_: object, **__: object) -> Member:
+    """Take the place of what fits a pipeline."""
+    raise MemoryError("no room")
 
 
 @pytest.fixture
@@ -78,7 +111,7 @@ def test_ctrl_c_before_a_trial_has_ended_is_a_stop(foretune, train: Path, monkey
 
     words = ("fit", train, "--target", "class", *QUICK)
     with monkeypatch.context() as stopping:
-        stopping.setattr("foretune.automl.trial_runs.tune", interrupted)
+        stopping.setattr("foretune.automl.trial_search.tune", interrupted)
         code, _, error = foretune(*words)
     assert code == 130
     assert "Stopped before a trial had ended; the same command goes on.\n" in error
@@ -156,38 +189,29 @@ def test_the_model_of_another_target_is_not_replaced(foretune, train: Path) -> N
     assert {path.name: path.read_bytes() for path in made.iterdir()} == before
 
 
-@pytest.mark.usefixtures("trials_here")
-def test_a_model_that_another_fit_saved_meanwhile_is_not_replaced(
-    foretune, train: Path, monkeypatch
-) -> None:
-    model, conclude = Path("train-foretune/model.foretune"), Job.conclude
+def test_a_model_that_another_fit_saved_meanwhile_is_not_replaced(fit_with) -> None:
+    model = Path("train-foretune/model.foretune")
     [config] = (
         load_shipped_space("pipeline-classification").build(["naive_bayes"]).defaults().dicts()
     )
     table = mixed_table(Task.CLASSIFICATION)
     other = Model.of(table, [refit(config, table, seed=0)], target="letter", metric="accuracy")
 
-    def overtaken(self, searched):
-        found = conclude(self, searched)
+    def overtaken(*given: object, **named: object) -> Member:
         other.save(model)
-        return found
+        return refit(*given, **named)
 
-    monkeypatch.setattr(Job, "conclude", overtaken)
-    code, shown, error = foretune("fit", train, "--target", "class", *QUICK)
+    code, shown, error = fit_with(overtaken)
     assert (code, "Best of" in shown) == (2, False)
     assert "predicts 'letter'" in error
     assert Model.open(model).target == "letter"
     assert not model.with_name("report.html").exists()
 
 
-@pytest.mark.usefixtures("trials_here")
-def test_trials_are_kept_and_told_of_also_where_no_model_can_be_made(
-    foretune, train: Path, monkeypatch
-) -> None:
-    monkeypatch.setattr("foretune.automl.final_model.model_file.LARGEST_FILE", 1)
-    code, _, error = foretune("fit", train, "--target", "class", *QUICK)
+def test_trials_are_kept_and_told_of_also_where_no_model_can_be_made(fit_with) -> None:
+    code, _, error = fit_with(no_room)
     assert (code, "Traceback" in error) == (2, False)
-    assert "none of 3 trials could (too large for a model file): choose other" in error
+    assert "none of 3 trials could (MemoryError: no room): choose other" in error
     made = Path("train-foretune")
     assert not (made / "model.foretune").exists()
     assert len(Experience.open(made / "trials.parquet")) == 3
@@ -198,17 +222,12 @@ def test_trials_are_kept_and_told_of_also_where_no_model_can_be_made(
     assert "earlier run" not in page + error
 
 
-@pytest.mark.usefixtures("trials_here")
-def test_a_model_that_stays_where_no_new_one_can_be_made_is_told_of(
-    foretune, train: Path, monkeypatch
-) -> None:
-    words = ("fit", train, "--target", "class", *QUICK)
-    foretune(*words)
+def test_a_model_that_stays_where_no_new_one_can_be_made_is_told_of(fit_with) -> None:
+    fit_with(refit)
     model, report = Path("train-foretune/model.foretune"), Path("train-foretune/report.html")
     before = model.read_bytes()
     assert "No model was made" not in report.read_text()
-    monkeypatch.setattr("foretune.automl.final_model.model_file.SHARE_OF_PIPELINES", 0.0)
-    code, _, error = foretune(*words)
+    code, _, error = fit_with(no_room)
     assert (code, model.read_bytes() == before) == (2, True)
     for told in (error, report.read_text()):
         assert "The model of an earlier run stays in its place." in told
@@ -229,22 +248,15 @@ def test_too_little_memory_to_save_a_model_is_a_mistake_with_a_remedy(
     assert "No model was made: a model is put together and packed in memory" in page
 
 
-@pytest.mark.usefixtures("trials_here")
-def test_ctrl_c_before_a_pipeline_is_fitted_leaves_the_report_of_the_trials(
-    foretune, train: Path, monkeypatch
-) -> None:
-    def interrupted(*_: object, **__: object) -> None:
+def test_ctrl_c_before_a_pipeline_is_fitted_leaves_the_report_of_the_trials(fit_with) -> None:
+    def interrupted(*_: object, **__: object) -> Member:
         raise KeyboardInterrupt
 
-    words = ("fit", train, "--target", "class", *QUICK)
-    with monkeypatch.context() as stopping:
-        stopping.setattr("foretune.automl.final_model.fitting.refit", interrupted)
-        code, _, error = foretune(*words)
-    assert (code, "stopped" in error) == (130, True)
+    assert fit_with(interrupted)[0] == 130
     made = Path("train-foretune")
     assert "No model was made: stopped before it was" in (made / "report.html").read_text()
     assert not (made / "model.foretune").exists()
-    assert foretune(*words)[0] == 0
+    assert fit_with(refit)[0] == 0
     assert "No model was made" not in (made / "report.html").read_text()
 
 
@@ -253,27 +265,23 @@ def test_trials_are_told_of_also_where_none_succeeded(foretune, train: Path, mon
     def fails(*_: object, **__: object) -> None:
         raise ValueError("no score")
 
-    monkeypatch.setattr("foretune.automl.trial_runs.evaluate", fails)
+    monkeypatch.setattr("foretune.automl.trial_evaluator.evaluate", fails)
     code, _, error = foretune("fit", train, "--target", "class", *QUICK)
     assert code == 2
     assert "none of 3 did (ValueError: no score)" in error
     assert "None of 3 trials succeeded." in Path("train-foretune/report.html").read_text()
 
 
-@pytest.mark.usefixtures("trials_here")
-def test_what_stands_in_for_the_best_trial_is_not_called_the_best(
-    foretune, train: Path, monkeypatch
-) -> None:
+def test_what_stands_in_for_the_best_trial_is_not_called_the_best(fit_with) -> None:
     begun = []
 
-    def fails_once(config: object, *given: object, **named: object) -> object:
+    def fails_once(config: object, *given: object, **named: object) -> Member:
         begun.append(config)
         if len(begun) == 1:
             raise MemoryError("no room")
         return refit(config, *given, **named)
 
-    monkeypatch.setattr("foretune.automl.final_model.fitting.refit", fails_once)
-    code, shown, _ = foretune("fit", train, "--target", "class", *QUICK)
+    code, shown, _ = fit_with(fails_once)
     assert (code, "Best usable of 3 trials: " in shown) == (0, True)
     assert re.search(r"Left out of the model: trial \d \(MemoryError: no room\)\.", shown)
     page = Path("train-foretune/report.html").read_text()
@@ -282,13 +290,12 @@ def test_what_stands_in_for_the_best_trial_is_not_called_the_best(
     assert Model.open("train-foretune/model.foretune").target == "class"
 
 
-@pytest.mark.usefixtures("trials_here")
 def test_that_no_trial_beats_a_guess_is_said_of_all_not_of_the_one_that_stands_in(
-    foretune, train: Path, monkeypatch
+    fit_with, monkeypatch
 ) -> None:
     begun = []
 
-    def only_the_last(config: object, *given: object, **named: object) -> object:
+    def only_the_last(config: object, *given: object, **named: object) -> Member:
         begun.append(config)
         if len(begun) < 3:
             raise MemoryError("no room")
@@ -299,9 +306,8 @@ def test_that_no_trial_beats_a_guess_is_said_of_all_not_of_the_one_that_stands_i
         found = Experience.open("train-foretune/trials.parquet")
         return float(np.sort(found.to_frame()["log_loss"])[1])
 
-    monkeypatch.setattr("foretune.automl.final_model.fitting.refit", only_the_last)
-    monkeypatch.setattr("foretune.automl.final_model.baseline.without_columns", guess)
-    code, shown, _ = foretune("fit", train, "--target", "class", *QUICK)
+    monkeypatch.setattr("foretune.automl.baseline.without_columns", guess)
+    code, shown, _ = fit_with(only_the_last)
     assert (code, "Best usable of 3 trials: " in shown) == (0, True)
     assert "No trial is better" not in shown
 
@@ -327,7 +333,7 @@ def test_a_model_is_saved_whatever_its_test_table_does(foretune, train: Path, mo
     def fails(*given: object, **more: object) -> float:
         raise UsageError("no score")
 
-    monkeypatch.setattr("foretune.automl.test_scores.scores_on", fails)
+    monkeypatch.setattr("foretune.automl.model_scores.scores_on", fails)
     code, _, error = foretune("fit", train, "--target", "class", "--test", train, *QUICK)
     assert (code, "no score" in error) == (2, True)
     assert Model.open("train-foretune/model.foretune").target == "class"
@@ -457,17 +463,9 @@ def test_a_blend_after_trials_without_predictions_says_why_there_is_none(
     assert "One pipeline and no blend" in Path("train-foretune/report.html").read_text()
 
 
-@pytest.mark.usefixtures("trials_here")
-def test_a_report_holds_no_password_of_a_store(foretune, train: Path, monkeypatch) -> None:
-    def open_in_memory(_: str, *given: Any, **named: Any) -> Study:
-        return open_study(None, *given, **named)
-
-    monkeypatch.setattr("foretune.automl.job.open_study", open_in_memory)
-    monkeypatch.setattr("foretune.automl.preflight.check_store", lambda _: None)
-    store = ("--store", "postgresql://me:s3cret@db/x")
-    code, _, _ = foretune("fit", train, "--target", "class", *store, *QUICK)
-    page = Path("train-foretune/report.html").read_text()
-    assert (code, "s3cret" in page, "postgresql://me:***@db/x" in page) == (0, False, True)
+def test_a_command_is_reported_without_the_password_of_a_store() -> None:
+    typed = ["foretune", "fit", "train.csv", "--store", "postgresql://me:s3cret@db/x"]
+    assert command_words(typed)[-1] == "postgresql://me:***@db/x"
 
 
 @pytest.mark.usefixtures("trials_here")
@@ -481,13 +479,6 @@ def test_a_search_that_was_begun_otherwise_is_told_in_the_words_of_fit(
         assert "goes on with what it was begun with (--only, --space, --seed" in error
         assert "choose another folder with -o" in error
         assert "name for the study" not in error
-
-
-def test_an_estimator_that_is_not_installed_is_called_so(foretune, train: Path, monkeypatch):
-    monkeypatch.setattr("foretune.automl.spaces.find_spec", lambda name: None)
-    code, _, error = foretune("fit", train, "--target", "class", "--only", "xgboost")
-    assert code == 2
-    assert "'xgboost', which is not installed: run  pip install 'foretune[boosters]'" in error
 
 
 def test_help_names_every_metric_and_how_many_pipelines_are_blended(foretune) -> None:

@@ -6,7 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from foretune.automl.estimators.fitted_pipeline import Member
 from foretune.automl.final_model.model import Model
+from foretune.automl.fit_data import TableFile
+from foretune.automl.fit_folder import FitFolder
+from foretune.automl.job import Job
+from foretune.automl.plan import FitOptions
+from foretune.cli.fit import run_job
 from tests.automl.samples import mixed_frame
 
 
@@ -14,7 +20,6 @@ from tests.automl.samples import mixed_frame
 def _own_home(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("FORETUNE_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("foretune.run.study_story.MAPPED", 20)
 
 
 @pytest.fixture
@@ -40,15 +45,21 @@ def test_trials_that_all_fail_leave_the_first_model(foretune, train: Path) -> No
     assert set(pd.read_csv("out.csv")["class"]) <= {"high", "low", "middle"}
 
 
-def test_a_baseline_model_is_saved_and_told_of_if_all_else_fails(
-    foretune, train: Path, monkeypatch
-) -> None:
-    def fails(*_: object) -> None:
-        raise ValueError("no first model")
+def test_a_baseline_model_is_saved_and_told_of_if_all_else_fails(train: Path, capsys) -> None:
+    def fails(*_: object, **__: object) -> Member:
+        raise ValueError("no pipeline")
 
-    monkeypatch.setattr("foretune.automl.first_model._fit", fails)
-    code, shown, _ = foretune("fit", train, *WORDS, "--time", "2s")
-    assert code == 0
+    job = Job(
+        data=TableFile(train, "class"),
+        options=FitOptions(trials=2, seconds=60.0, only=("knn",), method="random"),
+        folder=FitFolder(Path("train-foretune")),
+        transfer=False,
+        remember=False,
+        executor=None,
+        fit_pipeline=fails,
+    )
+    run_job(job)
+    shown = capsys.readouterr().out
     assert "WARNING" in shown
     assert "baseline" in shown
     shares = Model.open("train-foretune/model.foretune").predict_proba(mixed_frame(5))

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 from pyarrow import parquet
 
-from foretune.automl.final_model import prediction_file
-from foretune.automl.final_model.fitted_pipeline import refit
+from foretune.automl import prediction_file
+from foretune.automl.estimators.fitted_pipeline import refit
 from foretune.automl.final_model.model import Model
 from foretune.automl.spaces import load_shipped_space
 from foretune.cli.predict import predict_command
@@ -65,10 +65,15 @@ def test_to_keep_an_empty_list_is_to_keep_none(tmp_path, model, data):
     assert pd.read_csv(out).columns.tolist() == ["class"]
 
 
+@pytest.fixture
+def small_parts(monkeypatch):
+    """Files are read in parts of so many bytes."""
+    monkeypatch.setattr(prediction_file, "PART_BYTES", 1000)
+
+
 @pytest.mark.parametrize("given", ["new.csv", "new.parquet"])
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
-def test_every_format_in_parts(tmp_path, model, data, given, suffix, monkeypatch):
-    monkeypatch.setattr(prediction_file, "PART_BYTES", 1000)
+def test_every_format_in_parts(tmp_path, model, data, given, suffix, small_parts):
     out = tmp_path / f"out{suffix}"
     ended = predict(model, tmp_path / given, "-o", out, "--probabilities", "--keep", "id,letter")
     assert ended.exit_code == 0, ended.output + str(ended.exception)
@@ -96,8 +101,7 @@ def test_every_format_in_parts(tmp_path, model, data, given, suffix, monkeypatch
         ([None] * 60, []),
     ],
 )
-def test_a_kept_column_may_begin_empty(tmp_path, model, data, given, values, kept, monkeypatch):
-    monkeypatch.setattr(prediction_file, "PART_BYTES", 1000)
+def test_a_kept_column_may_begin_empty(tmp_path, model, data, given, values, kept, small_parts):
     table, out = tmp_path / f"gaps{given}", tmp_path / "out.parquet"
     data = data.assign(comment=values)
     data.to_csv(table, index=False) if given == ".csv" else data.to_parquet(table)
@@ -194,8 +198,7 @@ def test_kept_cells_that_look_like_gaps_are_copied(tmp_path, model, data):
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_kept_whole_numbers_with_gaps_stay_whole(tmp_path, model, data, suffix, monkeypatch):
-    monkeypatch.setattr(prediction_file, "PART_BYTES", 1000)
+def test_kept_whole_numbers_with_gaps_stay_whole(tmp_path, model, data, suffix, small_parts):
     table, out = pa.Table.from_pandas(data), tmp_path / f"out{suffix}"
     table = table.append_column("large", pa.array(LARGE, pa.int64()))
     table = table.append_column("late", pa.array([None] * 50 + [7] * 10, pa.uint8()))
@@ -237,9 +240,8 @@ def test_kept_columns_have_the_types_of_their_table(tmp_path, model, data, value
     assert pd.read_parquet(out).columns.tolist() == ["more", "class"]
 
 
-def test_what_is_kept_changes_no_prediction(tmp_path, monkeypatch):
+def test_what_is_kept_changes_no_prediction(tmp_path, small_parts):
     """Of 1.234 in a table with decimal commas, a text does not say that it is no thousands."""
-    monkeypatch.setattr(prediction_file, "PART_BYTES", 300)
     rng = np.random.default_rng(0)
     size = rng.integers(1001, 8999, 60) / 1000
     share = [f"0,{digit}" for digit in rng.integers(1, 9, 60)]

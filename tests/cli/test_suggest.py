@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,9 +31,11 @@ def ships(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def own_home(tmp_path, monkeypatch, ships):
+def own_home(request, tmp_path, monkeypatch, ships):
     monkeypatch.setenv("FORETUNE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("foretune.automl.knowledge.knowledge.SHIPPED", ships)
+    monkeypatch.setattr(
+        "foretune.automl.knowledge.knowledge.SHIPPED", getattr(request, "param", ships)
+    )
 
 
 @pytest.fixture
@@ -154,6 +157,6 @@ def test_mistakes_are_one_sentence(table, words, said):
     assert said in str(run(table, *words).exception)
 
 
-def test_without_past_datasets_there_is_nothing_to_suggest(table, tmp_path, monkeypatch):
-    monkeypatch.setattr("foretune.automl.knowledge.knowledge.SHIPPED", tmp_path / "nothing")
+@pytest.mark.parametrize("own_home", [Path("nothing")], indirect=True)
+def test_without_past_datasets_there_is_nothing_to_suggest(table):
     assert "suggestions need past datasets" in str(run(table, "--target", "amount").exception)

@@ -27,9 +27,9 @@ import pyarrow.parquet as pq
 from safetensors.numpy import load as parse_safetensors
 from safetensors.numpy import save as to_safetensors
 
-from foretune.automl.final_model.prediction_file import Wanted, predict_file
 from foretune.automl.knowledge.bundle import MANIFEST, SHIPPED, Bundle
 from foretune.automl.knowledge.memory import Memory
+from foretune.automl.prediction_file import Wanted, predict_file
 from foretune.cli.tune_options import resolve_space as space_of_file
 from foretune.errors import ArtifactError, ForetuneError
 from foretune.experience import Experience
@@ -313,7 +313,7 @@ def _spoilt_portfolio(rng: Random) -> bytes:
 
 def _models(folder: Path, algorithms: tuple[str, ...]) -> list[Path]:
     """Model files, the first one that of a classification."""
-    from foretune.automl.final_model.fitted_pipeline import refit
+    from foretune.automl.estimators.fitted_pipeline import refit
     from foretune.automl.final_model.model import Model
     from foretune.automl.spaces import load_shipped_space
 

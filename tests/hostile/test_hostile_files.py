@@ -134,7 +134,7 @@ def archive(entries):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """Files as they should be."""
-    from foretune.automl.final_model.fitted_pipeline import refit
+    from foretune.automl.estimators.fitted_pipeline import refit
 
     folder = tmp_path_factory.mktemp("whole")
     table = mixed_table(Task.CLASSIFICATION, n=40)

@@ -58,7 +58,7 @@ def test_a_model_that_grows_by_unpacking_is_refused_unread(what, tmp_path, monke
     with pytest.raises(UsageError, match="100 times"):
         Model.open(path)
     with pytest.raises(UsageError, match="100 times"):
-        model_file.said_of_itself(path)
+        model_file.read_header(path)
 
 
 @pytest.mark.parametrize("element", ["{},", "[],", "0,"])

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.test_scores import rows_with_target
+from foretune.automl.model_scores import rows_with_target
 from foretune.errors import UsageError
 from foretune.tables.table import Table
 from foretune.tables.target import LabelKind, Task, codes_of, infer_task

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.final_model.fitted_pipeline import refit
+from foretune.automl.estimators.fitted_pipeline import refit
 from foretune.automl.final_model.model import Model
-from foretune.automl.final_model.prediction_file import Wanted, predict_file
+from foretune.automl.model_scores import rows_with_target
+from foretune.automl.prediction_file import Wanted, predict_file
 from foretune.automl.spaces import load_shipped_space
-from foretune.automl.test_scores import rows_with_target
 from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.identity import task_name
 from foretune.tables.reading import read_test, read_training, training_of

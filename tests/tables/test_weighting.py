@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.test_scores import rows_with_target
+from foretune.automl.model_scores import rows_with_target
 from foretune.errors import UsageError
 from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.columns import ColumnKind

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretune.automl.final_model import prediction_file
-from foretune.automl.final_model.fitted_pipeline import refit
+from foretune.automl import prediction_file
+from foretune.automl.estimators.fitted_pipeline import refit
 from foretune.automl.final_model.model import Model
-from foretune.automl.final_model.prediction_file import Wanted, predict_file
+from foretune.automl.prediction_file import Wanted, predict_file
 from foretune.automl.spaces import load_shipped_space
 from foretune.tables import columns
 from foretune.tables import schema as schemas

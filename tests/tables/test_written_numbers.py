@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foretune.automl.final_model import prediction_file
-from foretune.automl.final_model.fitted_pipeline import refit
+from foretune.automl import prediction_file
+from foretune.automl.estimators.fitted_pipeline import refit
 from foretune.automl.final_model.model import Model
-from foretune.automl.final_model.prediction_file import Wanted, predict_file
 from foretune.automl.job import FitFolder
+from foretune.automl.model_scores import rows_with_target, scores_on
 from foretune.automl.plan import FitOptions
+from foretune.automl.prediction_file import Wanted, predict_file
 from foretune.automl.preflight import check_ready
 from foretune.automl.spaces import load_shipped_space
-from foretune.automl.test_scores import rows_with_target, scores_on
 from foretune.errors import UsageError
 from foretune.tables import number_formats
 from foretune.tables.cells import read_numbers

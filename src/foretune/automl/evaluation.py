@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from foretune._base.arrays import Floats, Ints
-from foretune.automl.final_model.fitted_pipeline import Member, refit
+from foretune.automl.estimators.fitted_pipeline import Member, refit
 from foretune.automl.folds import cross_validation, hold_out
 from foretune.automl.metrics import SCORERS, Predictions, Scorer, by_shares, scorer
 from foretune.errors import UsageError

@@ -3,20 +3,22 @@
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from foretune._base.time_budget import TimeBudget
+from foretune.automl.baseline import baseline_member, describe_guess, without_columns
+from foretune.automl.estimators.fitted_pipeline import FitPipeline, Member, refit
 from foretune.automl.evaluation import for_scorer
-from foretune.automl.final_model.baseline import baseline_member, describe_guess, without_columns
-from foretune.automl.final_model.fitted_pipeline import Member, refit
+from foretune.automl.final_model.fit import FinalModel
 from foretune.automl.final_model.model import Model
 from foretune.automl.knowledge.default_configs import customary
 from foretune.automl.metrics import SCORERS
 from foretune.automl.plan import FitPlan
+from foretune.errors import UsageError
 from foretune.report.wording import count_text
 from foretune.tables.table import Table
 
@@ -55,6 +57,16 @@ class FirstModel:
         sign = SCORERS[self.metric].metric.sign
         return sign * (score - self.score) > CLEARLY * abs(self.baseline - score)
 
+    def replace_worse(self, made: FinalModel, metric: str) -> FinalModel:
+        """Put the first model in place of a final one that is clearly worse."""
+        if not self.is_clearly_better(made.best.values[metric]):
+            return made
+        remark = f"{self.summary} is the model, because it is better than the best trial."
+        remark = f"{remark} {made.remark}".strip()
+        return replace(
+            made, model=self.model, members=made.members[:1], blended=None, remark=remark
+        )
+
     @property
     def summary(self) -> str:
         """What it is, in a sentence for people."""
@@ -74,24 +86,41 @@ class FirstModelKeeper:
     """
 
     path: Path
-    target: str
     clock: TimeBudget
+    fit: FitPipeline = refit
+    """How its pipeline is fitted."""
     kept: FirstModel | None = None
     seconds: float = 0.0
     """When it was ready, since the command began."""
     is_saved: bool = False
 
-    def make(self, plan: FitPlan) -> FirstModel:
+    def make(self, plan: FitPlan, target: str) -> FirstModel:
         """Fit the first model by this plan and save it, unless there is one already."""
         if self.kept is None:
             seconds = min(
                 max(LEAST_SECONDS, SHARE * self.clock.seconds), 0.5 * self.clock.remaining()
             )
-            self.kept = fit_first_model(plan, target=self.target, seconds=seconds)
+            self.kept = fit_first_model(plan, target=target, seconds=seconds, fit=self.fit)
             if not self.path.exists():
                 self.save()
             self.seconds = time.monotonic() - self.clock.began
         return self.kept
+
+    def settle(self, task: str) -> tuple[Model, bool]:
+        """Return the model that stays in the file, and whether it is that of an earlier fit.
+
+        The model of an earlier fit of the same table stays; any other one is replaced.
+        """
+        if self.kept is None:
+            raise ValueError("there is no first model")
+        if not self.is_saved:
+            try:
+                if Model.read_header(self.path)["about"].get("task") == task:
+                    return Model.open(self.path), True
+            except (UsageError, LookupError, AttributeError, OSError):
+                pass
+            self.save()
+        return self.kept.model, False
 
     def save(self) -> None:
         """Put the first model into the model's file."""
@@ -101,14 +130,16 @@ class FirstModelKeeper:
             self.is_saved = True
 
 
-def fit_first_model(plan: FitPlan, *, target: str, seconds: float) -> FirstModel:
+def fit_first_model(
+    plan: FitPlan, *, target: str, seconds: float, fit: FitPipeline = refit
+) -> FirstModel:
     """A quick model of some rows of the plan's table; a baseline model after so many seconds.
 
     A pipeline that fails, or that is worse than the baseline, gives a baseline model too.
     """
     table = _some_rows(plan.table, plan.protocol.seed)
     baseline = without_columns(plan.table, plan.protocol)
-    made = call_within(seconds, lambda: _fit(plan, table))
+    made = call_within(seconds, lambda: _fit(plan, table, fit))
     if made is not None and plan.metric.sign * (made[1] - baseline) < 0.0:
         member, score, rows = made
         is_baseline = False
@@ -141,10 +172,10 @@ def call_within(seconds: float, function: Callable[[], T]) -> T | None:
     return found[0] if found else None
 
 
-def _fit(plan: FitPlan, table: Table) -> tuple[Member, float, int]:
+def _fit(plan: FitPlan, table: Table, fit: FitPipeline) -> tuple[Member, float, int]:
     """The pipeline, its score on held-out rows, and how many rows it has learnt from."""
     learn, held = _parts(table)
-    member = refit(_config(plan), table, seed=plan.protocol.seed, rows=learn)
+    member = fit(_config(plan), table.rows(learn), seed=plan.protocol.seed)
     scorer = plan.protocol.scorers(table.task)[plan.metric.name]
     scored = table.rows(held)
     return member, scorer.score(for_scorer(member, scorer, scored, scored.x)), len(learn)

@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from foretune.automl.final_model.column_importance import ColumnImportance
-from foretune.automl.job import FitResult, SearchResult
+from foretune.automl.column_importance import ColumnImportance
+from foretune.automl.fit_result import FitResult, SearchResult
 from foretune.automl.metrics import SCORERS, of_the_model
-from foretune.automl.trial_runs import rank_trials
 from foretune.experience import Direction
+from foretune.experience.trial import best_first
 from foretune.report.story import ColumnLoss, MapPoint, Story, StorySource, steps_of
 from foretune.run.study_story import draw_map, expect_random_search, opening, versions
 from foretune.search.registry import method
@@ -41,10 +41,10 @@ class ReportTexts:
 def story(found: SearchResult, table: Table, words: ReportTexts) -> Story:
     """The story of a fit, or of a search of which no model could be made."""
     plan, knowledge = found.plan, found.knowledge
-    conclusion = found.conclusion if isinstance(found, FitResult) else None
-    best = conclusion.best if conclusion else next(iter(rank_trials(found.trials, plan)), None)
-    members = conclusion.members if conclusion else ()
-    remarks = [conclusion.remark] if conclusion and conclusion.remark else []
+    final = found.final if isinstance(found, FitResult) else None
+    best = final.best if final else next(iter(best_first(found.trials, plan.metric)), None)
+    members = final.members if final else ()
+    remarks = [final.remark] if final and final.remark else []
     sources = () if knowledge is None else knowledge.sources
     return Story(
         title=words.title,
@@ -58,13 +58,13 @@ def story(found: SearchResult, table: Table, words: ReportTexts) -> Story:
         facts=facts(table),
         assumptions=[*words.assumptions, *plan.notes, *remarks],
         best=best.number if best else None,
-        stands_in=conclusion is not None and conclusion.stands_in,
+        stands_in=final is not None and final.stands_in,
         choice=plan.shipped.choice,
         pipeline=steps_of(plan.space, best.config, STEPS) if best else (),
         test_score=words.test_score,
         ensemble=[(m.weight, m.trial.number) for m in members] if len(members) > 1 else (),
-        without_model=conclusion is None,
-        blended=conclusion.blended if conclusion else None,
+        without_model=final is None,
+        blended=final.blended if final else None,
         without_columns=words.without_columns,
         columns=[ColumnLoss(each.column, each.lost, each.is_sure) for each in words.columns],
         transferred=[StorySource(s.kind, s.tasks, s.evaluations) for s in sources],
@@ -94,7 +94,7 @@ def facts(table: Table) -> list[tuple[str, str]]:
 
 def advice(found: SearchResult) -> list[str]:
     """What the method did and why, a sentence each."""
-    chosen = method(found.wishes.method)
+    chosen = method(found.options.method)
     said = [f"{chosen.name}: {chosen.summary}."]
     if found.knowledge is None:
         said.append("It started from nothing, because it was not given any experience.")
@@ -108,10 +108,10 @@ def advice(found: SearchResult) -> list[str]:
 def _map(found: SearchResult) -> list[MapPoint] | None:
     """The trials among configurations that were not tried; None where none succeeded."""
     plan = found.plan
-    good = rank_trials(found.trials, plan)
+    good = best_first(found.trials, plan.metric)
     if not good:
         return None
-    return draw_map(plan.space, plan.metric, good, plan.shipped.choice, seed=found.wishes.seed)
+    return draw_map(plan.space, plan.metric, good, plan.shipped.choice, seed=found.options.seed)
 
 
 def _expect_random(found: SearchResult) -> list[float] | None:
@@ -120,5 +120,5 @@ def _expect_random(found: SearchResult) -> list[float] | None:
     # No score that is minimised is below 0, and none that is maximised above 1.
     bounds = (0.0, math.inf) if plan.metric.direction is Direction.MIN else (-math.inf, 1.0)
     return expect_random_search(
-        plan.space, plan.metric, found.trials, seed=found.wishes.seed, within=bounds
+        plan.space, plan.metric, found.trials, seed=found.options.seed, within=bounds
     )

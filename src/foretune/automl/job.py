@@ -1,367 +1,339 @@
-"""The main job: search a table, fit what is best, and remember what was tried.
+"""One fit, described and run: read a table, search it, fit the final model, remember the trials.
 
-    FOLDER/table-ID.npz     the rows that trials are scored on, for the worker processes
-    FOLDER/study.db         the trials, as an Optuna study (where no other store is given)
-    FOLDER/predictions/ID/  out-of-fold predictions, where the model may be a blend
-    FOLDER/model.foretune   what `predict` reads
-    FOLDER/trials.parquet   the trials as an experience
-    FOLDER/report.html      for people
+    job = Job(data=TableFile(Path("train.csv"), "label"), folder=FitFolder(Path("out")))
+    result = job.run()
 
-An ID tells what a file was made from: several fits may use a folder, one after the other or at
-once. Whatever ends the search (its budget, Ctrl-C), the best so far becomes the model; the same
-call goes on where it was.
+The command line, the scikit-learn estimators and `foretune suggest` describe a job and listen to
+its events. Whatever ends the search (its budget, Ctrl-C), the best so far becomes the model, and
+the same job in the same folder goes on where it was.
 """
 
 import json
-import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from foretune._base.files import make_private_folder
-from foretune._base.progress import SILENT, Progress
-from foretune._base.time_budget import TimeBudget, contention
-from foretune.automl.final_model.build import Conclusion, fit_final_model
-from foretune.automl.final_model.fitting import FitMeans
-from foretune.automl.final_model.member_selection import BlendOptions
-from foretune.automl.final_model.time_model import MOST_GROWTH_HERE, SHARE_OF_MODEL, FitTimeModel
-from foretune.automl.final_model.worker_pool import FitWorkers
-from foretune.automl.first_model import FirstModel
-from foretune.automl.knowledge.fit_journal import FitDescription, FitJournal
-from foretune.automl.knowledge.knowledge import FitKnowledge
+from foretune._base.time_budget import TimeBudget
+from foretune.automl.estimators.fitted_pipeline import FitPipeline, refit
+from foretune.automl.final_model.fit import FinalModelRequest, fit_final_model
+from foretune.automl.first_model import FirstModelKeeper
+from foretune.automl.fit_data import DataSource, FitData
+from foretune.automl.fit_folder import FitFolder
+from foretune.automl.fit_result import FitResult, SearchResult, StandIn
+from foretune.automl.job_listener import SILENT_LISTENER, JobListener
+from foretune.automl.knowledge.fit_journal import FitJournal
 from foretune.automl.knowledge.memory import Memory
-from foretune.automl.metrics import SCORERS
-from foretune.automl.plan import FitOptions, FitPlan, usual_search_rows
-from foretune.automl.trial_runs import (
-    Ending,
-    InMemoryEvaluator,
-    Runs,
-    TableFileEvaluator,
+from foretune.automl.past_suggestions import PastSuggestions, suggest_from_past
+from foretune.automl.plan import FitOptions, FitPlan, make_plan, usual_search_rows
+from foretune.automl.preflight import OtherTargetError, check_ready, check_same_target
+from foretune.automl.search_budget import search_budget
+from foretune.automl.trial_evaluator import InMemoryEvaluator, TableFileEvaluator
+from foretune.automl.trial_search import (
+    TrialExecutor,
+    describe_fit,
+    load_knowledge,
     load_start_knowledge,
-    rank_trials,
     run_trials,
 )
 from foretune.errors import UsageError
-from foretune.experience import Experience
-from foretune.experience.evaluation_rows import build_experience
-from foretune.experience.trial import Trial
+from foretune.experience import Metric
+from foretune.experience.trial import Trial, best_first
 from foretune.run.executor_choice import HERE, ExecutorChoice
+from foretune.run.inline import InlineExecutor
 from foretune.run.study import Study
 from foretune.run.study_identity import OtherStudyError
-from foretune.run.tuning_loop import SILENT_WATCH, Budget, Watch
 from foretune.stores.studies import open_study
 from foretune.tables.identity import fingerprint, task_name
 from foretune.tables.table import Table
-from foretune.tables.table_features import description
 
-LEAST_SECONDS = 0.1
-LEAST_RESERVE = 0.1
-"""Of the time: what is left for the model at least, where another one is used if it is late."""
-SHARE_FOR_SAFETY = 0.25
-"""Of the time left for the model: what may go into one of the rows of the search, which is used if
-one of all rows is not ready in time."""
-SHARE_TO_USE = 0.7
-"""Of the time left for the model, what it is expected to take where its rows are chosen by it."""
-
-
-@dataclass(frozen=True, slots=True)
-class FitFolder:
-    """Where a fit keeps its files."""
-
-    folder: Path
-
-    def table(self, rows: str) -> Path:
-        """The rows that trials are scored on, by their fingerprint."""
-        return self.folder / f"table-{rows}.npz"
-
-    @property
-    def study(self) -> Path:
-        """The trials."""
-        return self.folder / "study.db"
-
-    def predictions(self, scored: str) -> Path:
-        """The folder of out-of-fold predictions, by the fingerprint of what decides them."""
-        return self.folder / "predictions" / scored
-
-    @property
-    def model(self) -> Path:
-        """The fitted model."""
-        return self.folder / "model.foretune"
-
-    @property
-    def trials(self) -> Path:
-        """The trials as an experience."""
-        return self.folder / "trials.parquet"
-
-    @property
-    def report(self) -> Path:
-        """The page for people."""
-        return self.folder / "report.html"
+LEAST_SEARCH_SECONDS = 3.0
+"""Worker processes take so long to start: with less time there would be no trial."""
+NO_SEARCH = "reading the table and fitting a first model took nearly all of the time"
+TOO_LITTLE_MEMORY = (
+    "a model is put together and packed in memory, but there was too little of it: choose fewer "
+    "pipelines with --ensemble 1, or a machine with more memory"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchResult:
-    """A search that has ended, and what it rested on."""
-
-    plan: FitPlan
-    wishes: FitOptions
-    about: FitDescription
-    """The name under which the table is remembered, and its meta-features."""
-    trials: tuple[Trial, ...]
-    ending: Ending
-    knowledge: FitKnowledge | None
-    relied_on: str = ""
-    """What the method relied on, in a sentence."""
-    blending: BlendOptions | None = None
-    timings: tuple[tuple[str, float], ...]
-
-    def experience(self) -> Experience:
-        """The trials as an experience of one task."""
-        about = self.about
-        return build_experience(
-            self.plan.space,
-            about.metrics,
-            [trial.evaluation(about.task) for trial in self.trials if trial.is_over],
-            meta_features={about.task: dict(about.meta_features)},
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class FitResult(SearchResult):
-    """What came of the job."""
-
-    conclusion: Conclusion
-
-
-@dataclass
 class Job:
-    """One run of the main job on a table; `run` does it.
+    """A fit: what is searched, with what, and what is kept of it."""
 
-    target: the name of the column to predict. store: the URL of an Optuna storage; a file in the
-    folder if not given. transfer: whether past datasets teach this search. remember: whether the
-    user's own fits do, and whether this one teaches later ones. site: where trials run.
-    first: what is used if no other model is ready in time; without it the model is waited for.
-    """
-
-    table: Table
-    target: str
-    wishes: FitOptions
-    place: FitFolder
+    data: DataSource
+    options: FitOptions = field(default_factory=FitOptions)
+    folder: FitFolder | None = None
+    """Where the model, the trials and the study are kept; None keeps no files."""
     store: str | None = None
+    """The URL of an Optuna storage for the trials; a file in the folder if not given."""
     transfer: bool = True
+    """Whether past datasets teach the search."""
     remember: bool = True
-    progress: Progress = SILENT
-    watch: Watch = SILENT_WATCH
-    site: ExecutorChoice = HERE
-    first: FirstModel | None = None
+    """Whether the user's memory teaches the search, and the trials are added to it."""
+    executor: ExecutorChoice | None = HERE
+    """Where trials run; None runs them in this process, without limits."""
     began: float = field(default_factory=time.monotonic)
-    timings: dict[str, float] = field(default_factory=dict)
-    """What took how many seconds."""
+    """When the time began, by the monotonic clock."""
+    fit_pipeline: FitPipeline = refit
+    """How pipelines of the first and the final model are fitted."""
 
-    def run(self, plan: FitPlan) -> FitResult:
-        """Search by a plan for this table, remember, conclude."""
-        return self.conclude(self.search(plan))
+    @property
+    def clock(self) -> TimeBudget:
+        """The time that the job has."""
+        return TimeBudget.of(self.options.seconds, self.began)
 
-    def search(self, plan: FitPlan) -> SearchResult:
-        """Run the trials and remember them."""
-        self.place.folder.mkdir(parents=True, exist_ok=True)
-        task = task_name(self.table)
-        trial = self._trial(plan)
-        pool = self.site.pool(trial, workers=self.wishes.jobs, limits=self.wishes.limits)
-        with pool as runs:
-            # Workers import their libraries while this process gets ready itself.
-            runs.start()
-            with self._study(plan, task) as study:
-                about, ending, knowledge, relied_on = self._search(plan, study, runs, task)
-                trials = tuple(study.trials())
-        kept = trial.predictions
-        blending = None if kept is None else BlendOptions(self.wishes.ensemble, kept)
+    def run(self, listener: JobListener = SILENT_LISTENER) -> FitResult:
+        """Search, fit and save the model, and return it with what it was made of.
+
+        Raises UsageError if the data or the options do not fit, or if no model can be made.
+        """
+        if self.folder is not None:
+            return _JobRun(self, self.folder, listener).run()
+        with TemporaryDirectory(prefix="foretune-") as made:
+            return _JobRun(self, FitFolder(Path(made)), listener).run()
+
+    def suggest(self, length: int, listener: JobListener = SILENT_LISTENER) -> PastSuggestions:
+        """Return the configurations that past datasets recommend, without running any."""
+        data = self.data.read(TimeBudget(), listener.progress, lambda _: None)
+        plan = make_plan(data.table, self.options)
+        about = describe_fit(plan, task_name(data.table))
+        knowledge = load_knowledge(plan, about.task, own=self.remember)
+        return suggest_from_past(data, plan, about, knowledge, length)
+
+
+class _JobRun:
+    """One run of a job."""
+
+    def __init__(self, job: Job, folder: FitFolder, listener: JobListener) -> None:
+        self._job, self._options, self._listener = job, job.options, listener
+        self._folder, self._clock = folder, job.clock
+        self._is_saved = job.folder is not None
+        self._first = FirstModelKeeper(folder.model, self._clock, job.fit_pipeline)
+        self._timings: dict[str, float] = {}
+
+    def run(self) -> FitResult:
+        data = self._job.data.read(self._clock, self._listener.progress, self._use_sample)
+        plan = make_plan(data.table, self._options)
+        self._check_ready(data)
+        self._listener.started(plan, data)
+        self._make_first_model(plan, data.target)
+        if self._first.kept and self._clock.remaining_for_model() < LEAST_SEARCH_SECONDS:
+            about = describe_fit(plan, task_name(data.table))
+            found = SearchResult(plan=plan, options=self._options, about=about)
+            result = self._stand_in(found, NO_SEARCH)
+        else:
+            found = self._search(plan, data)
+            self._listener.search_ended(found)
+            result = self._make_model(found, data)
+        self._listener.finished(result)
+        return result
+
+    # Before the search
+
+    def _check_ready(self, data: FitData) -> None:
+        if self._is_saved:
+            check_ready(self._options, self._folder, data, store=self._job.store)
+
+    def _use_sample(self, sample: FitData) -> None:
+        """Make the first model of a small sample of a large table."""
+        self._check_ready(sample)
+        try:
+            plan = make_plan(sample.table, self._options)
+        except UsageError:
+            return  # The table may have what the sample lacks; if not, its own plan will say so.
+        self._make_first_model(plan, sample.target)
+
+    def _make_first_model(self, plan: FitPlan, target: str) -> None:
+        """Fit and save a quick model if there is a time to keep, unless there is one already."""
+        if not self._clock.is_limited or not self._is_saved or self._first.kept is not None:
+            return
+        progress = self._listener.progress
+        progress.start("fitting a first model", None)
+        try:
+            made = self._first.make(plan, target)
+        finally:
+            progress.stop()
+        path = self._folder.model if self._first.is_saved else None
+        self._listener.first_model_ready(made, self._first.seconds, path)
+
+    # The search
+
+    def _search(self, plan: FitPlan, data: FitData) -> SearchResult:
+        self._listener.search_began(plan, data)
+        self._folder.folder.mkdir(parents=True, exist_ok=True)
+        task = task_name(data.table)
+        with self._executor(plan) as executor, self._study(plan, data.table, task) as study:
+            with self._time_stage("describing the table"):
+                about = describe_fit(plan, task)
+            with self._time_stage("reading what past datasets taught"):
+                knowledge = None
+                if self._job.transfer:
+                    knowledge = load_knowledge(plan, task, own=self._job.remember)
+                known = load_start_knowledge(
+                    self._options,
+                    knowledge,
+                    about.meta_features,
+                    progress=self._listener.progress,
+                )
+            budget = search_budget(
+                plan,
+                self._options,
+                self._clock,
+                rows=len(data.table),
+                workers=self._fitters,
+                must_end=self._first.kept is not None,
+            )
+            journal = Memory.of_user().begin(about) if self._job.remember else None
+            events = _TrialEvents(self._listener, plan.metric, journal)
+            with self._time_stage("searching"):
+                try:
+                    ending, relied_on = run_trials(
+                        plan, self._options, known, study, executor, budget, watch=events
+                    )
+                finally:
+                    if journal is not None:
+                        journal.close()
+            trials = tuple(study.trials())
         return SearchResult(
             plan=plan,
-            wishes=self.wishes,
+            options=self._options,
             about=about,
             trials=trials,
             ending=ending,
             knowledge=knowledge,
             relied_on=relied_on,
-            blending=blending,
-            timings=tuple(self.timings.items()),
+            timings=tuple(self._timings.items()),
         )
 
-    @property
-    def clock(self) -> TimeBudget:
-        """The time that the job has."""
-        return TimeBudget.of(self.wishes.seconds, self.began)
+    @contextmanager
+    def _executor(self, plan: FitPlan) -> Iterator[TrialExecutor]:
+        """What evaluates configurations: on a file, or with the table in memory."""
+        choice, rows = self._job.executor, fingerprint(plan.table)
+        predictions = self._predictions(plan)
+        in_memory = InMemoryEvaluator(plan.table, plan.protocol, predictions)
+        if choice is None:
+            with InlineExecutor(in_memory) as here:
+                yield here
+            return
+        evaluator: InMemoryEvaluator | TableFileEvaluator = in_memory
+        if choice.is_here:
+            plan.table.save(self._folder.table(rows))
+            evaluator = TableFileEvaluator(self._folder.table(rows), plan.protocol, predictions)
+        options = self._options
+        with choice.pool(evaluator, workers=options.jobs, limits=options.limits) as pool:
+            # Workers import their libraries while this process gets ready itself.
+            pool.start()
+            yield pool
 
-    def conclude(self, found: SearchResult) -> FitResult:
-        """Fit the model that the trials come to, so that it can be saved."""
-        with self._time_stage("fitting the model"):
-            conclusion = self._fit_final_model(found)
-        self.timings["all of it"] = time.monotonic() - self.began
-        ended = replace(found, timings=tuple(self.timings.items()))
-        model = replace(conclusion.model, about={"task": found.about.task})
-        return FitResult(**vars(ended), conclusion=replace(conclusion, model=model))
-
-    def _fit_final_model(self, found: SearchResult) -> Conclusion:
-        if self.first is None:
-            until = model_deadline(self.wishes, since=self.began)
-            return self._conclusion(found, self.table, self._means(until))
-        means = replace(self._means(self.clock.model_end), must_end=True)
-        safe = self._safe_conclusion(found, means)
-        rows = self._rows_in_time(found)
-        table = self.table if rows is None else self.table.sample(rows, seed=self.wishes.seed)
-        try:
-            made = self._conclusion(found, table, means)
-        except (UsageError, KeyboardInterrupt) as error:
-            if safe is None:
-                raise
-            stopped = isinstance(error, KeyboardInterrupt)
-            return replace(_of_fewer_rows(safe, found.plan.table, self.table), interrupted=stopped)
-        return made if rows is None else _of_fewer_rows(made, table, self.table)
-
-    def _means(self, until: float) -> FitMeans:
-        crew = FitWorkers(self._fitters, self.place.folder, self.wishes.trial_memory)
-        return FitMeans(crew, self.progress, is_filed=True, until=until)
-
-    def _conclusion(self, found: SearchResult, table: Table, means: FitMeans) -> Conclusion:
-        return fit_final_model(
-            found.plan,
-            table,
-            found.trials,
-            target=self.target,
-            blending=found.blending,
-            means=means,
-            spent=found.ending in ("trials", "exhausted"),
-        )
-
-    def _safe_conclusion(self, found: SearchResult, means: FitMeans) -> Conclusion | None:
-        """The best trial fitted to the rows of the search, if all rows take much longer."""
-        plan, rows = found.plan, len(found.plan.table)
-        best = rank_trials(found.trials, plan)[:1]
-        if not best or FitTimeModel.of(plan, rows=len(self.table)).growth <= MOST_GROWTH_HERE:
+    def _predictions(self, plan: FitPlan) -> Path | None:
+        """The folder of out-of-fold predictions; None if the model cannot be a blend."""
+        if self._options.ensemble == 1:
             return None
-        expected = contention() * FitTimeModel.of(plan, rows=rows).seconds(best[0])
-        if not expected <= SHARE_FOR_SAFETY * self.clock.remaining_for_model():
-            return None
-        try:
-            return self._conclusion(replace(found, blending=None), plan.table, means)
-        except UsageError:
-            return None
+        return self._folder.predictions(_evaluation_fingerprint(plan))
 
-    def _rows_in_time(self, found: SearchResult) -> int | None:
-        """How many rows the best trial can learn from in time; None where a trial can from all."""
-        plan, pace = found.plan, FitTimeModel.of(found.plan, rows=len(self.table))
-        best, left = rank_trials(found.trials, plan), self.clock.remaining_for_model()
-        slower = contention()
-        times = [slower * pace.seconds(trial) for trial in best]
-        if any(not seconds > left for seconds in times) or not best:
-            return None
-        share: float = (SHARE_TO_USE * left / times[0]) ** (1.0 / pace.power(best[0]))
-        rows = max(int(share * len(self.table)), len(plan.table))
-        return rows if rows < len(self.table) else None
-
-    def _study(self, plan: FitPlan, task: str) -> Study:
-        settings = {
-            "table": task,
-            "scored": [plan.protocol.folds, plan.protocol.seed, len(plan.table)],
-            "seed": self.wishes.seed,
-        }
+    def _study(self, plan: FitPlan, table: Table, task: str) -> Study:
+        rows = len(plan.table)
+        # A study whose trials have fewer rows because there is little time has a name of its own.
+        fewer = "" if rows == usual_search_rows(table) else f" on {rows} rows"
+        file = str(self._folder.study) if self._is_saved else None
         try:
             return open_study(
-                self.store or str(self.place.study),
-                f"{task} {plan.metric.name}{self._fewer_rows(plan)}",
+                self._job.store or file,
+                f"{task} {plan.metric.name}{fewer}",
                 space=plan.space,
                 metrics=[plan.metric],
-                settings=settings,
+                settings={
+                    "table": task,
+                    "scored": [plan.protocol.folds, plan.protocol.seed, rows],
+                    "seed": self._options.seed,
+                },
             )
         except OtherStudyError as error:
             raise UsageError(
                 "a search goes on with what it was begun with (--only, --space, --seed, the "
                 f"installed packages), but of this table's search {error.difference}: give the "
                 "same again, or choose another folder with -o (and another --store, if one is "
-                "given)"
+                "given)",
+                rule="search-began-differently",
+                value=error.difference,
             ) from error
-
-    def _fewer_rows(self, plan: FitPlan) -> str:
-        """What tells a study apart whose trials have fewer rows because there is little time."""
-        rows = len(plan.table)
-        return "" if rows == usual_search_rows(self.table) else f" on {rows} rows"
-
-    def _search(
-        self, plan: FitPlan, study: Study, runs: Runs, task: str
-    ) -> tuple[FitDescription, Ending, FitKnowledge | None, str]:
-        with self._time_stage("describing the table"):
-            about = describe_for_memory(plan, task)
-        with self._time_stage("reading what past datasets taught"):
-            knowledge = load_knowledge(plan, task, own=self.remember) if self.transfer else None
-            known = load_start_knowledge(
-                self.wishes, knowledge, about.meta_features, progress=self.progress
-            )
-        with self._time_stage("searching"), self._remembering(about) as watch:
-            # The watch hears of earlier trials as well: a crash may have come between a trial's end
-            # and its way into the memory, which keeps every trial once.
-            ending, relied_on = run_trials(
-                plan,
-                self.wishes,
-                known,
-                study,
-                runs,
-                self._budget(plan),
-                watch=watch,
-            )
-        return about, ending, knowledge, relied_on
 
     @property
     def _fitters(self) -> int:
         """How many processes of this machine fit the model: trials may run on others."""
-        return self.wishes.jobs if self.site.is_here else 1
+        is_here = self._job.executor is not None and self._job.executor.is_here
+        return self._options.jobs if is_here else 1
 
-    def _budget(self, plan: FitPlan) -> Budget:
-        rows, workers = len(self.table), self._fitters
-        found = budget(plan, self.wishes, rows=rows, since=self.began, workers=workers)
-        if self.first is None or found.seconds is None:
-            return found
-        seconds = max(self.clock.remaining_for_model(), LEAST_SECONDS)
-        usual, least = found.reserve, LEAST_RESERVE * self.clock.seconds
+    # The model
 
-        def reserve(trials: Sequence[Trial]) -> float:
-            expected = 0.0 if usual is None else contention() * usual(trials)
-            return (
-                min(max(expected, least), SHARE_OF_MODEL * seconds)
-                if rank_trials(trials, plan)
-                else 0.0
-            )
-
-        return replace(found, seconds=seconds, reserve=reserve)
-
-    def _trial(self, plan: FitPlan) -> TableFileEvaluator | InMemoryEvaluator:
-        """What evaluates configurations: on a file, or where others run it, with the table."""
-        rows = fingerprint(plan.table)
-        predictions = None
-        if self.wishes.ensemble > 1:
-            predictions = self.place.predictions(_evaluation_fingerprint(plan, rows)).absolute()
-            make_private_folder(predictions.parent)
-            make_private_folder(predictions)
-        if not self.site.is_here:
-            return InMemoryEvaluator(plan.table, plan.protocol, predictions)
-        file = self.place.table(rows)
-        plan.table.save(file)
-        return TableFileEvaluator(file, plan.protocol, predictions)
-
-    @contextmanager
-    def _remembering(self, about: FitDescription) -> Iterator[Watch]:
-        """A watch that also writes every trial into the user's memory."""
-        if not self.remember:
-            yield self.watch
-            return
-        recording = Memory.of_user().begin(about)
+    def _make_model(self, found: SearchResult, data: FitData) -> FitResult:
+        """Fit the final model and save it; the first model stands in for it if there is none."""
         try:
-            yield RecordingWatch(self.watch, recording)
-        finally:
-            recording.close()
+            return self._fit_and_save(found, data)
+        except OtherTargetError:
+            raise  # The folder belongs to another fit by now.
+        except (UsageError, MemoryError) as error:
+            reason = TOO_LITTLE_MEMORY if isinstance(error, MemoryError) else str(error)
+            if self._first.kept is not None:
+                return self._stand_in(found, reason)
+            self._listener.failed(found, reason)
+            if isinstance(error, MemoryError):
+                raise UsageError(reason, rule="too-little-memory") from error
+            raise
+        except KeyboardInterrupt:
+            self._listener.failed(found, "stopped before it was ready")
+            raise
+
+    def _fit_and_save(self, found: SearchResult, data: FitData) -> FitResult:
+        model_file, metric = self._folder.model, found.plan.metric
+        if self._is_saved:
+            check_same_target(model_file, data.target)
+            if best_first(found.trials, metric):  # No experience is without a success.
+                found.experience().save(self._folder.trials)
+        with self._time_stage("fitting the model"):
+            final = fit_final_model(self._model_request(found, data))
+        self._timings["all of it"] = time.monotonic() - self._job.began
+        final = replace(final, model=replace(final.model, about={"task": found.about.task}))
+        if self._first.kept is not None:
+            final = self._first.kept.replace_worse(final, metric.name)
+        known = vars(found) | {"timings": tuple(self._timings.items())}
+        result = FitResult(**known, model=final.model, final=final)
+        if self._is_saved:
+            check_same_target(model_file, data.target)
+            final.model.save(model_file)
+            self._listener.model_saved(model_file)
+        return result
+
+    def _model_request(self, found: SearchResult, data: FitData) -> FinalModelRequest:
+        options, has_processes = self._options, self._job.executor is not None
+        return FinalModelRequest(
+            plan=found.plan,
+            table=data.table,
+            target=data.target,
+            trials=found.trials,
+            ensemble=options.ensemble,
+            predictions=self._predictions(found.plan),
+            clock=self._clock,
+            must_end=self._first.kept is not None,
+            is_spent=self._is_saved and found.ending in ("trials", "exhausted"),
+            is_saved=self._is_saved,
+            processes=self._fitters if has_processes else None,
+            folder=self._folder.folder,
+            memory_bytes=options.trial_memory,
+            progress=self._listener.progress,
+            fit=self._job.fit_pipeline,
+        )
+
+    def _stand_in(self, found: SearchResult, reason: str) -> FitResult:
+        """Leave the first model in the file, or that of an earlier fit of the same table."""
+        model, is_earlier = self._first.settle(found.about.task)
+        if self._first.kept is None:
+            raise ValueError("there is no first model")
+        stand_in = StandIn(self._first.kept, reason, is_earlier)
+        return FitResult(**vars(found), model=model, stand_in=stand_in)
 
     @contextmanager
     def _time_stage(self, what: str) -> Iterator[None]:
@@ -369,87 +341,36 @@ class Job:
         try:
             yield
         finally:
-            self.timings[what] = time.monotonic() - start
+            self._timings[what] = time.monotonic() - start
 
 
-@dataclass(frozen=True, slots=True)
-class RecordingWatch:
-    """Passes on what it hears, and writes it into the user's memory."""
+class _TrialEvents:
+    """Hears of trials from the loop: writes them into the memory, then tells the listener."""
 
-    shown: Watch
-    recording: FitJournal
+    def __init__(self, listener: JobListener, metric: Metric, journal: FitJournal | None) -> None:
+        self._listener, self._metric, self._journal = listener, metric, journal
+        self._best: Trial | None = None
 
     def trial_began(self, trial: Trial) -> None:
-        """Only passed on."""
-        self.shown.trial_began(trial)
+        self._listener.trial_began(trial)
 
     def trial_ended(self, trial: Trial) -> None:
-        """Written down first."""
-        self.recording.add(trial.evaluation(self.recording.task))
-        self.shown.trial_ended(trial)
+        # Earlier trials are told of as well: a crash may have come between a trial's end and its
+        # way into the memory, which keeps every trial once.
+        if self._journal is not None:
+            self._journal.add(trial.evaluation(self._journal.task))
+        self._listener.trial_ended(trial)
+        best = next(iter(best_first(filter(None, (self._best, trial)), self._metric)), None)
+        if best is not None and best is not self._best:
+            self._best = best
+            self._listener.incumbent_changed(best)
 
 
-def _of_fewer_rows(made: Conclusion, learnt: Table, table: Table) -> Conclusion:
-    """The same, with a remark that there was no time to learn from all rows."""
-    remark = (
-        f"The model learns from {len(learnt):,} of {len(table):,} rows, because there was no time "
-        "for more: give more --time for all of them."
-    )
-    return replace(made, remark=f"{remark} {made.remark}".strip())
-
-
-def _evaluation_fingerprint(plan: FitPlan, rows: str) -> str:
-    """A fingerprint of all that decides what a configuration predicts: the rows and their splits.
+def _evaluation_fingerprint(plan: FitPlan) -> str:
+    """Return a fingerprint of all that decides what a configuration predicts: rows and splits.
 
     The same configurations are tried on many tables, and for several targets of one.
     """
     protocol = plan.protocol
     splits = [protocol.folds, protocol.cross_validated_below, protocol.seed]
-    return sha256(json.dumps([rows, *splits]).encode()).hexdigest()[:16]
-
-
-def describe_for_memory(plan: FitPlan, task: str) -> FitDescription:
-    """What later fits may know about this one."""
-    metrics = tuple(SCORERS[name].metric for name in plan.protocol.metrics)
-    return FitDescription(plan.shipped.name, plan.space, metrics, task, description(plan.table))
-
-
-def load_knowledge(plan: FitPlan, task: str, *, own: bool) -> FitKnowledge | None:
-    """What past datasets teach a search; None where there are none.
-
-    task: that of the table itself, whose records teach nothing. own: whether the user's fits do.
-    """
-    found = FitKnowledge.for_space(
-        plan.shipped.name, metric=plan.metric.name, own=own, without=task, space=plan.space
-    )
-    return found if found.sources else None
-
-
-def budget(plan: FitPlan, wishes: FitOptions, *, rows: int, since: float, workers: int) -> Budget:
-    """Of the search, in a job that began at this time of the monotonic clock.
-
-    rows: all that the model learns from. That takes time as well, so the search ends earlier.
-    workers: how many processes may share that.
-    """
-    if wishes.seconds is None:
-        return Budget(wishes.most_trials)
-    left = max(wishes.seconds - (time.monotonic() - since), LEAST_SECONDS)
-    pace = FitTimeModel.of(plan, rows=rows)
-
-    def reserve(trials: Sequence[Trial]) -> float:
-        # What would take longer is passed over when the model is made.
-        most = SHARE_OF_MODEL * left
-        possible = pace.quick_enough(rank_trials(trials, plan), most)
-        return min(pace.of_model(possible, members=wishes.ensemble, workers=workers), most)
-
-    return Budget(wishes.most_trials, left, reserve)
-
-
-def model_deadline(wishes: FitOptions, *, since: float) -> float:
-    """When the model should be ready, by the monotonic clock, in a job that began at this time.
-
-    It has at least the share of the time that the search leaves to it at the latest.
-    """
-    if wishes.seconds is None:
-        return math.inf
-    return max(since + wishes.seconds, time.monotonic() + SHARE_OF_MODEL * wishes.seconds)
+    return sha256(json.dumps([fingerprint(plan.table), *splits]).encode()).hexdigest()[:16]

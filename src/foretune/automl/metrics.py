@@ -267,7 +267,9 @@ def check_divisible(metric: str | None, y: Floats, *, of: str = "") -> None:
     if metric == "mape" and zeros:
         raise UsageError(
             f"mape divides by the target, which must not be 0, but it is in {zeros:,} of "
-            f"{len(y):,} rows{of}: choose mae"
+            f"{len(y):,} rows{of}: choose mae",
+            rule="mape-of-zero",
+            value=zeros,
         )
 
 
@@ -278,7 +280,10 @@ def check_metric_directions(metrics: Sequence[Metric], task: Task) -> None:
         if metric != wanted:
             raise UsageError(
                 f"'{wanted.name}' must be recorded as '{wanted.direction}', but got "
-                f"'{metric.direction}': correct the direction, and the values if they were turned"
+                f"'{metric.direction}': correct the direction, and the values if they were turned",
+                rule="metric-direction",
+                field=wanted.name,
+                value=str(metric.direction),
             )
 
 

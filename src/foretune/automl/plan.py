@@ -119,16 +119,16 @@ class FitPlan:
         return self.protocol.shares
 
 
-def make_plan(table: Table, wishes: FitOptions) -> FitPlan:
+def make_plan(table: Table, options: FitOptions) -> FitPlan:
     """The plan for a table."""
-    space = _fitting_space(table, wishes.space)
-    aim = _aim(table, wishes.metric, space.metrics)
+    space = _fitting_space(table, options.space)
+    aim = _aim(table, options.metric, space.metrics)
     metric = scorer(aim.metric, table.task).metric
-    searched = _scoring_rows(table, wishes)
+    searched = _scoring_rows(table, options)
     protocol = Protocol(
         (metric.name, *(name for name in space.metrics if name != aim.metric)),
         folds=_folds(searched),
-        seed=wishes.seed,
+        seed=options.seed,
         shares=tuple(share**RARE_POWER for share in aim.rare),
     ).restrict_to(searched)
     notes = [
@@ -139,8 +139,8 @@ def make_plan(table: Table, wishes: FitOptions) -> FitPlan:
     ]
     check_divisible(aim.metric, table.y)
     notes += [*_part_notes(table, searched), *_rare_notes(table, aim.rare)]
-    built = space.build(wishes.only)
-    if not wishes.only:
+    built = space.build(options.only)
+    if not options.only:
         notes += _missing_notes(space)
     return FitPlan(space, built, metric, protocol, searched, tuple(notes))
 
@@ -209,10 +209,10 @@ def usual_search_rows(table: Table) -> int:
     return min(MOST_SEARCH_ROWS, len(table))
 
 
-def _scoring_rows(table: Table, wishes: FitOptions) -> Table:
+def _scoring_rows(table: Table, options: FitOptions) -> Table:
     """The rows that trials are scored on."""
-    most = most_search_rows(table.x.shape[1], wishes.seconds)
-    drawn = table.sample(most, seed=wishes.seed)
+    most = most_search_rows(table.x.shape[1], options.seconds)
+    drawn = table.sample(most, seed=options.seed)
     if drawn.arrangement is not None and drawn.arrangement.groups < 2:
         raise UsageError(
             f"rows that are scored by '{drawn.arrangement.column}' must differ in it, but it is "

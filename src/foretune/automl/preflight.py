@@ -4,66 +4,69 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
-import pandas as pd
-
-from foretune.automl.final_model.model_file import said_of_itself
-from foretune.automl.job import FitFolder
+from foretune.automl.final_model.model import Model
+from foretune.automl.fit_data import FitData
+from foretune.automl.fit_folder import FitFolder
 from foretune.automl.metrics import check_divisible
+from foretune.automl.model_scores import rows_with_target
 from foretune.automl.plan import FitOptions
-from foretune.automl.test_scores import rows_with_target
 from foretune.errors import MissingExtraError, UsageError
 from foretune.search.registry import method
 from foretune.stores.optuna.study import check_store
-from foretune.tables.table import Table
+
+
+class OtherTargetError(UsageError):
+    """A folder that holds the model of another target."""
 
 
 def check_ready(
-    wishes: FitOptions,
-    place: FitFolder,
-    table: Table,
-    test: pd.DataFrame | None,
-    target: str,
+    options: FitOptions,
+    folder: FitFolder,
+    data: FitData,
     *,
     store: str | None = None,
 ) -> None:
     """Refuse what could only fail later, or replace the model of another target: a method,
     packages, a folder, a store, a test table.
     """
-    method(wishes.method)
+    method(options.method)
     for package in ("optuna", "skops"):
         # Looked for only: importing skops takes a second, which belongs to the end of the search.
         if find_spec(package) is None:
             raise MissingExtraError(package, "automl", "foretune fit")
-    _check_writable(place.folder)
+    _check_writable(folder.folder)
     if store is not None:
         check_store(store)
-    check_same_target(place.model, target)
-    if test is not None:
+    check_same_target(folder.model, data.target)
+    if data.test is not None:
+        table = data.table
         known, y = rows_with_target(
-            test,
-            target,
+            data.test,
+            data.target,
             table.task,
             table.classes,
             decimal=table.target_decimal,
             weighting=table.weighting,
         )
         table.schema.as_written_in(known).check_numbers(known)
-        check_divisible(wishes.metric, y, of=" of the test table")
+        check_divisible(options.metric, y, of=" of the test table")
 
 
 def check_same_target(model: Path, target: str) -> None:
-    """Refuse a folder whose model predicts another column: this one would take its place.
+    """Refuse a folder whose model predicts another column: this one would take its folder.
 
     Looked at before the search, and again before saving: another fit may have saved meanwhile.
     """
     try:
-        before = said_of_itself(model)["target"]
+        before = Model.read_header(model)["target"]
     except (UsageError, LookupError, OSError):
         return  # There is none, or none of ours that could be lost.
     if before != target:
-        raise UsageError(
+        raise OtherTargetError(
             f"a folder holds the model of one target, but '{model}' predicts '{before}', and here "
-            f"it is '{target}': choose another folder with -o FOLDER"
+            f"it is '{target}': choose another folder with -o FOLDER",
+            rule="folder-of-another-target",
+            value=before,
         )
 
 

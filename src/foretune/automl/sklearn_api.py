@@ -1,12 +1,8 @@
 """The main job as scikit-learn estimators: fit, predict, and what was tried."""
 
-import time
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import numpy as np
@@ -21,22 +17,13 @@ from foretune._base.arrays import Floats
 from foretune._base.data_frames import with_columns
 from foretune._base.files import write_text
 from foretune._base.names import quote_names
-from foretune.automl.final_model.build import fit_final_model
-from foretune.automl.final_model.fitting import FitMeans
-from foretune.automl.final_model.member_selection import BlendOptions
-from foretune.automl.final_model.worker_pool import FitWorkers
+from foretune.automl.final_model.fit import FinalModel
+from foretune.automl.fit_data import TableInMemory
+from foretune.automl.fit_result import FitResult
 from foretune.automl.fit_story import ReportTexts, facts, story
-from foretune.automl.job import (
-    FitResult,
-    budget,
-    describe_for_memory,
-    load_knowledge,
-    model_deadline,
-)
-from foretune.automl.knowledge.fit_journal import FitDescription
+from foretune.automl.job import Job
 from foretune.automl.knowledge.knowledge import FitKnowledge
-from foretune.automl.knowledge.memory import Memory
-from foretune.automl.plan import DEFAULT_ENSEMBLE, FitOptions, FitPlan, make_plan
+from foretune.automl.plan import DEFAULT_ENSEMBLE, FitOptions
 from foretune.automl.sklearn_input import (
     as_array,
     as_frame,
@@ -44,22 +31,11 @@ from foretune.automl.sklearn_input import (
     with_roles,
     without_times,
 )
-from foretune.automl.trial_runs import (
-    InMemoryEvaluator,
-    Runs,
-    TableFileEvaluator,
-    load_start_knowledge,
-    run_trials,
-)
 from foretune.errors import ForetuneWarning, UsageError
 from foretune.experience import Experience
-from foretune.experience.trial import Trial
 from foretune.report.page import page
-from foretune.run.inline import InlineExecutor
-from foretune.run.pool import ProcessPool
-from foretune.stores.studies import open_study
+from foretune.run.executor_choice import HERE
 from foretune.tables.column_roles import ColumnRoles
-from foretune.tables.identity import task_name
 from foretune.tables.number_formats import no_mark
 from foretune.tables.table import LEAST_ROWS, Table
 from foretune.tables.target import Task
@@ -129,16 +105,23 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         return self.model_.predict(self._frame(X))
 
     @property
+    def _final(self) -> FinalModel:
+        check_is_fitted(self)
+        if self.fit_.final is None:
+            raise ValueError("the job of an estimator always fits a final model")
+        return self.fit_.final
+
+    @property
     def best_config_(self) -> dict[str, Any]:
         """The configuration of the best trial, of those that could be fitted to all rows."""
         check_is_fitted(self)
-        return dict(self.fit_.conclusion.best.config)
+        return dict(self._final.best.config)
 
     @property
     def best_score_(self) -> float:
         """The metric of that trial, on rows it had not learnt from."""
         check_is_fitted(self)
-        return float(self.fit_.conclusion.best.values[self.fit_.plan.metric.name])
+        return float(self._final.best.values[self.fit_.plan.metric.name])
 
     @property
     def trials_(self) -> pd.DataFrame:
@@ -166,64 +149,28 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
     # Searching
 
     def _search(self, table: Table, target: str) -> None:
-        began = time.monotonic()
-        wishes = self._wishes()
-        plan = make_plan(table, wishes)
-        about = describe_for_memory(plan, task_name(table))
-        knowledge = load_knowledge(plan, about.task, own=self.remember) if self.transfer else None
-        known = load_start_knowledge(wishes, knowledge, about.meta_features)
-        with (
-            TemporaryDirectory(prefix="foretune-") as folder,
-            open_study(None, about.task, space=plan.space, metrics=[plan.metric]) as study,
-        ):
-            predictions = Path(folder) if self.ensemble > 1 else None
-            with self._runs(plan, wishes, Path(folder), predictions) as runs:
-                ending, relied_on = run_trials(
-                    plan,
-                    wishes,
-                    known,
-                    study,
-                    runs,
-                    budget(plan, wishes, rows=len(table), since=began, workers=self.jobs or 1),
-                )
-            trials = tuple(study.trials())
-            if self.remember:
-                _remember(about, trials)
-            crew = None
-            if self.jobs is not None:
-                crew = FitWorkers(self.jobs, Path(folder), wishes.trial_memory)
-            conclusion = fit_final_model(
-                plan,
-                table,
-                trials,
-                target=target,
-                blending=None if predictions is None else BlendOptions(self.ensemble, predictions),
-                means=FitMeans(crew, until=model_deadline(wishes, since=began)),
-            )
-        if conclusion.remark:
-            warnings.warn(conclusion.remark, ForetuneWarning, stacklevel=3)
-        fit = FitResult(
-            plan=plan,
-            wishes=wishes,
-            about=about,
-            trials=trials,
-            ending=ending,
-            knowledge=knowledge,
-            relied_on=relied_on,
-            timings=(("all of it", time.monotonic() - began),),
-            conclusion=conclusion,
+        """Run the job that these arguments describe."""
+        job = Job(
+            data=TableInMemory(table, target),
+            options=self._options(),
+            transfer=self.transfer,
+            remember=self.remember,
+            executor=None if self.jobs is None else HERE,
         )
-        self._keep(fit, facts(table))
+        result = job.run()
+        if result.final is not None and result.final.remark:
+            warnings.warn(ForetuneWarning(result.final.remark, rule="model-remark"), stacklevel=3)
+        self._keep(result, facts(table))
 
     def _keep(self, fit: FitResult, about_table: list[tuple[str, str]]) -> None:
         """What a fitted estimator holds. It travels: rows and open files stay behind."""
         no_rows = fit.plan.table.rows(np.empty(0, dtype=np.int64))
         knowledge = None if fit.knowledge is None else _detach_from_files(fit.knowledge)
-        self.model_ = fit.conclusion.model
+        self.model_ = fit.model
         self.facts_ = about_table
         self.fit_ = replace(fit, plan=replace(fit.plan, table=no_rows), knowledge=knowledge)
 
-    def _wishes(self) -> FitOptions:
+    def _options(self) -> FitOptions:
         if isinstance(self.only, str):
             raise UsageError(
                 f"only must be a sequence of estimators, but got the text '{self.only}': write "
@@ -240,21 +187,6 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
             ensemble=self.ensemble,
             seed=_seed(self.random_state),
         )
-
-    @contextmanager
-    def _runs(
-        self, plan: FitPlan, wishes: FitOptions, folder: Path, predictions: Path | None
-    ) -> Iterator[Runs]:
-        """Where trials run: here, or in other processes, which read the table from a file."""
-        if self.jobs is None:
-            with InlineExecutor(InMemoryEvaluator(plan.table, plan.protocol, predictions)) as here:
-                yield here
-            return
-        file = folder / "table.npz"
-        plan.table.save(file)
-        function = TableFileEvaluator(file, plan.protocol, predictions)
-        with ProcessPool(function, workers=self.jobs, limits=wishes.limits) as there:
-            yield there
 
     # What scikit-learn gives
 
@@ -383,12 +315,6 @@ def _seed(state: int | np.random.RandomState | None) -> int:
     if isinstance(state, int | np.integer):
         return int(state)
     return int(check_random_state(state).randint(np.iinfo(np.int32).max))
-
-
-def _remember(about: FitDescription, trials: Sequence[Trial]) -> None:
-    """Write trials into the user's memory."""
-    rows = [trial.evaluation(about.task) for trial in trials if trial.is_over]
-    Memory.of_user().remember(about, rows)
 
 
 def _detach_from_files(knowledge: FitKnowledge) -> FitKnowledge:

@@ -4,33 +4,25 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from foretune.cli.executor_options import executor_options
-from foretune.cli.fit_input import Given, read_demo, read_given, table_name_of
-from foretune.cli.fit_result import tell_result, words_for_report
 from foretune.cli.names import names_in
 from foretune.cli.quantities import SEED, memory, seconds
 from foretune.errors import UsageError
 
 if TYPE_CHECKING:
-    from foretune.automl.first_model import FirstModel, FirstModelKeeper
-    from foretune.automl.job import FitResult, Job, SearchResult
+    from foretune.automl.fit_data import DemoTable, TableFile
+    from foretune.automl.job import Job
+    from foretune.tables.column_roles import ColumnRoles
 
 FILE = click.Path(path_type=Path)
 DEMO_TRIALS = 15
 STOPPED = 130
 """The exit code after Ctrl-C, as shells have it."""
-
-EARLIER_MODEL = "The model of an earlier run stays in its place."
-TOO_LITTLE_MEMORY = (
-    "a model is put together and packed in memory, but there was too little of it: choose fewer "
-    "pipelines with --ensemble 1, or a machine with more memory"
-)
 
 
 @click.command("fit")
@@ -120,24 +112,15 @@ def fit_command(
     """
     began = time.monotonic()
     with _show_work("loading libraries"):
-        from foretune._base.terminal import TerminalProgress
         from foretune._base.threads import cores
-        from foretune._base.time_budget import TimeBudget
-        from foretune.automl.first_model import FirstModelKeeper
-        from foretune.automl.job import FitFolder, Job
-        from foretune.automl.plan import DEFAULT_ENSEMBLE, FitOptions, make_plan
-        from foretune.automl.preflight import check_ready
-        from foretune.automl.trial_runs import StoppedBeforeAnyTrial
-        from foretune.cli.display import display
-        from foretune.cli.first_model import is_too_late, make_first_model, sample_user
-        from foretune.integrations.mlflow_log import log_to_mlflow
+        from foretune.automl.fit_folder import FitFolder
+        from foretune.automl.job import Job
+        from foretune.automl.plan import DEFAULT_ENSEMBLE, FitOptions
         from foretune.run.executor_choice import ExecutorChoice
         from foretune.tables.column_roles import ColumnRoles
 
-    site = ExecutorChoice(executor, address)
     roles = ColumnRoles(group, order, names_in(ignore), weight)
-    clock = TimeBudget.of(time_, began)
-    wishes = FitOptions(
+    options = FitOptions(
         trials=DEMO_TRIALS if demo and trials is None and time_ is None else trials,
         seconds=time_,
         metric=metric,
@@ -150,67 +133,69 @@ def fit_command(
         trial_seconds=time_limit,
         trial_memory=int(memory_),
     )
-    place = FitFolder(out or Path(f"{table_name_of(data)}-foretune"))
-    keeper = FirstModelKeeper(place.model, target or "", clock)
+    source = _source(data, target, test, task, roles, demo=demo)
+    job = Job(
+        data=source,
+        options=options,
+        folder=FitFolder(out or Path(f"{source.name}-foretune")),
+        store=store,
+        transfer=not no_transfer,
+        remember=not no_remember,
+        executor=ExecutorChoice(executor, address),
+        began=began,
+    )
+    run_job(job, mlflow)
+
+
+def _source(
+    data: Path | None,
+    target: str | None,
+    test: Path | None,
+    task: str | None,
+    roles: "ColumnRoles",
+    *,
+    demo: bool,
+) -> "TableFile | DemoTable":
+    """Return the table that the arguments name."""
+    from foretune.automl.fit_data import DemoTable, TableFile
+
     if demo:
-        given = read_demo(data, target, test, roles)
-    else:
-        use_sample = sample_user(keeper, wishes, place, store)
-        given = read_given(data, target, task, test, roles, clock, use_sample)
-    table = given.training.table
-    plan = make_plan(table, wishes)
-    check_ready(wishes, place, table, given.test, given.training.target, store=store)
-    for note in (*given.notes, *plan.notes):
-        click.echo(note)
-    if clock.is_limited:
-        make_first_model(keeper, plan, given.training.target)
-        if is_too_late(keeper, table):
-            return
-    with (
-        display([plan.metric], wishes.most_trials, wishes.seconds) as shown,
-        log_to_mlflow(shown, mlflow, f"{table.name} {plan.metric.name}", [plan.metric]) as watch,
-    ):
-        job = Job(
-            table,
-            given.training.target,
-            wishes,
-            place,
-            store,
-            transfer=not no_transfer,
-            remember=not no_remember,
-            progress=TerminalProgress(),
-            watch=watch,
-            site=site,
-            first=keeper.kept,
-            began=began,
+        if data is not None or target is not None or test is not None:
+            raise UsageError(
+                "--demo brings a table of its own, but got another one: leave one of them out",
+                rule="demo-and-table",
+            )
+        return DemoTable(roles)
+    if data is None or target is None:
+        missing = "no table" if data is None else "no --target"
+        raise UsageError(
+            f"fit needs a table and the column to predict, but got {missing}: say  foretune fit "
+            "train.csv --target label,  or see it work with  foretune fit --demo",
+            rule="fit-without-table",
+            field="data" if data is None else "target",
         )
+    return TableFile(data, target, test, task, roles)
+
+
+def run_job(job: "Job", mlflow: str | None = None) -> None:
+    """Run a job, show how far it is, and tell what came of it.
+
+    mlflow: the URI under which trials are also logged. Ends the program after Ctrl-C.
+    """
+    from foretune.automl.trial_search import StoppedBeforeAnyTrial
+    from foretune.cli.fit_result import tell_result
+    from foretune.cli.fit_screen import FitScreen
+
+    with FitScreen(job, mlflow) as screen:
         try:
-            searched = job.search(plan)
+            result = job.run(screen)
         except StoppedBeforeAnyTrial:
             click.echo("Stopped before a trial had ended; the same command goes on.", err=True)
-            if keeper.is_saved:
-                click.echo(f"The first model is in {place.model}.", err=True)
+            if screen.first_model is not None:
+                click.echo(f"The first model is in {screen.first_model}.", err=True)
             sys.exit(STOPPED)
-    _end(job, searched, given, keeper)
-
-
-def _end(job: "Job", searched: "SearchResult", given: "Given", keeper: "FirstModelKeeper") -> None:
-    """Fit and save the model, and say what came of it; the first model stands in for it."""
-    from foretune.cli.first_model import use_first_model
-
-    try:
-        found = _with_model(job, searched, given)
-    except UsageError as error:
-        if keeper.kept is None:
-            raise
-        said = use_first_model(keeper, searched.about.task, str(error))
-        _tell_of_none(job, searched, given, str(error), said)
-        click.echo(f"Report  {job.place.report}")
-        interrupted = False
-    else:
-        tell_result(found, given, job.place, keeper.clock)
-        interrupted = found.conclusion.interrupted
-    if searched.ending == "stopped" or interrupted:
+    tell_result(job, result, screen.data)
+    if result.ending == "stopped" or (result.final is not None and result.final.interrupted):
         sys.exit(STOPPED)
 
 
@@ -225,66 +210,3 @@ def _show_work(what: str) -> Iterator[None]:
         yield
     finally:
         progress.stop()
-
-
-def _with_model(job: "Job", searched: "SearchResult", given: Given) -> "FitResult":
-    """Fit the model and save it. The trials are kept and told of also where there can be none."""
-    from foretune.automl.preflight import check_same_target
-    from foretune.automl.trial_runs import rank_trials
-
-    place, target = job.place, given.training.target
-    check_same_target(place.model, target)
-    if rank_trials(searched.trials, searched.plan):  # There is no experience without a success.
-        searched.experience().save(place.trials)
-    with _telling_why_there_is_none(job, searched, given):
-        found = _or_first_model(job.conclude(searched), job.first)
-    check_same_target(place.model, target)
-    with _telling_why_there_is_none(job, searched, given):
-        found.conclusion.model.save(place.model)
-    return found
-
-
-def _or_first_model(found: "FitResult", first: "FirstModel | None") -> "FitResult":
-    """The same with the first model, where that is clearly better than the few trials there are."""
-    made, metric = found.conclusion, found.plan.metric.name
-    if first is None or not first.is_clearly_better(made.best.values[metric]):
-        return found
-    remark = f"{first.summary} is the model, because it is better than the best trial."
-    remark = f"{remark} {made.remark}".strip()
-    changed = replace(made, model=first.model, members=made.members[:1], blended=None)
-    return replace(found, conclusion=replace(changed, remark=remark))
-
-
-@contextmanager
-def _telling_why_there_is_none(
-    job: "Job", searched: "SearchResult", given: Given
-) -> Iterator[None]:
-    """Write the report of the trials also where no model comes of them."""
-    try:
-        yield
-    except MemoryError as error:
-        if job.first is None:
-            _tell_of_none(job, searched, given, TOO_LITTLE_MEMORY)
-        raise UsageError(TOO_LITTLE_MEMORY) from error
-    except UsageError as error:
-        if job.first is None:
-            _tell_of_none(job, searched, given, str(error))
-        raise
-    except KeyboardInterrupt:
-        _tell_of_none(job, searched, given, "stopped before it was ready")
-        raise
-
-
-def _tell_of_none(
-    job: "Job", searched: "SearchResult", given: Given, why: str, instead: str = ""
-) -> None:
-    """Write a report that says why the trials gave no model, and what there is instead."""
-    from foretune.automl.fit_story import story
-    from foretune.report.page import write_page
-
-    words = words_for_report(searched, given)
-    said = [*words.assumptions, instead or f"No model was made: {why}."]
-    if job.first is None and job.place.model.exists():
-        said.append(EARLIER_MODEL)
-        click.echo(EARLIER_MODEL, err=True)
-    write_page(story(searched, job.table, replace(words, assumptions=said)), job.place.report)

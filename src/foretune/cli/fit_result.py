@@ -1,22 +1,28 @@
 """What `foretune fit` says and writes of its result."""
 
 import math
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from foretune.cli.fit_input import Given
 from foretune.cli.names import config_label
 from foretune.cli.typed_command import command_of, command_words, moment, with_trials
 
 if TYPE_CHECKING:
     from foretune._base.time_budget import TimeBudget
-    from foretune.automl.final_model.column_importance import ColumnImportance
+    from foretune.automl.column_importance import ColumnImportance
+    from foretune.automl.final_model.fit import FinalModel
+    from foretune.automl.fit_data import FitData
+    from foretune.automl.fit_folder import FitFolder
+    from foretune.automl.fit_result import FitResult, SearchResult, StandIn
     from foretune.automl.fit_story import ReportTexts
-    from foretune.automl.job import FitFolder, FitResult, SearchResult
+    from foretune.automl.job import Job
 
+EARLIER_MODEL = "The model of an earlier run stays in its place."
 MOST_NAMED = 3
 """Columns that count most, of which the command tells."""
 SHARE_TO_TELL = 0.1
@@ -34,62 +40,122 @@ class _Measured:
     tested: Mapping[str, float]
 
 
-def tell_result(found: "FitResult", given: Given, place: "FitFolder", clock: "TimeBudget") -> None:
-    """Say what came of it and write the report; what is said does not depend on a full disk."""
-    from foretune.automl.final_model.baseline import without_columns
+def tell_result(job: "Job", result: "FitResult", data: "FitData") -> None:
+    """Say what came of a job and write its report."""
+    if job.folder is None:
+        raise ValueError("a command keeps its files in a folder")
+    if result.final is not None:
+        _tell_model(job.folder, result, result.final, data, job.clock)
+    elif result.stand_in is not None:
+        said = _tell_stand_in(result.stand_in, job.folder.model)
+        if result.trials:
+            _write_failure(job.folder, result, data, said)
+            click.echo(f"Report  {job.folder.report}")
+
+
+def _tell_model(
+    folder: "FitFolder",
+    found: "FitResult",
+    final: "FinalModel",
+    data: "FitData",
+    clock: "TimeBudget",
+) -> None:
+    """Tell of a final model; what is said does not depend on a full disk."""
+    from foretune.automl.baseline import without_columns
     from foretune.automl.fit_story import story
-    from foretune.automl.test_scores import scores_on
-    from foretune.cli.first_model import predict_command
+    from foretune.automl.model_scores import scores_on
     from foretune.report.page import write_page
 
-    metric, model = found.plan.metric, found.conclusion.model
+    metric, model = found.plan.metric, found.model
     metrics = (metric.name, *PLAIN.get(metric.name, ()))
     weighting = found.plan.table.weighting
     measured = _Measured(
-        _measure_column_importance(found, clock),
+        _measure_column_importance(found, final, clock),
         without_columns(found.plan.table, found.plan.protocol),
-        {} if given.test is None else scores_on(model, given.test, metrics, weighting=weighting),
+        {} if data.test is None else scores_on(model, data.test, metrics, weighting=weighting),
     )
-    predict = predict_command(place.model)
-    words = words_for_report(found, given)
+    words = _report_texts(found, data)
     told = replace(
         words,
         test_score=measured.tested.get(metric.name),
         without_columns=measured.without_columns,
         columns=measured.worth,
-        next_steps=[("Predict", predict), *words.next_steps],
+        next_steps=[("Predict", _predict_command(folder.model)), *words.next_steps],
     )
-    _say(found, measured)
-    click.echo(f"Model   {place.model}\nPredict {predict}")
-    write_page(story(found, given.training.table, told), place.report)
-    click.echo(f"Report  {place.report}")
+    _say(found, final, measured)
+    click.echo(f"Model   {folder.model}\nPredict {_predict_command(folder.model)}")
+    write_page(story(found, data.table, told), folder.report)
+    click.echo(f"Report  {folder.report}")
 
 
-def words_for_report(found: "SearchResult", given: Given) -> "ReportTexts":
-    """What every report says beside the result."""
+def report_failure(job: "Job", found: "SearchResult", data: "FitData", reason: str) -> None:
+    """Write the report of trials that gave no model, and say which model there is instead."""
+    if job.folder is None:
+        return
+    said = [f"No model was made: {reason}."]
+    if job.folder.model.exists():
+        said.append(EARLIER_MODEL)
+        click.echo(EARLIER_MODEL, err=True)
+    _write_failure(job.folder, found, data, *said)
+
+
+def _write_failure(folder: "FitFolder", found: "SearchResult", data: "FitData", *said: str) -> None:
+    from foretune.automl.fit_story import story
+    from foretune.report.page import write_page
+
+    words = _report_texts(found, data)
+    told = replace(words, assumptions=[*words.assumptions, *said])
+    write_page(story(found, data.table, told), folder.report)
+
+
+def _tell_stand_in(stand_in: "StandIn", model: Path) -> str:
+    """Say loudly that another model stands in for the final one."""
+    what = (
+        "The model of an earlier fit of this table"
+        if stand_in.is_earlier_model
+        else stand_in.first.summary
+    )
+    said = (
+        f"WARNING: the search gave no model in time. {what} is what you have: it may be much worse "
+        "than what a search finds. Give more --time."
+    )
+    if stand_in.first.is_baseline and not stand_in.is_earlier_model:
+        said = f"{said} A baseline model learns nothing from the columns."
+    click.echo(f"{said}\nWhy: {stand_in.reason}")
+    click.echo(f"Model   {model}\nPredict {_predict_command(model)}")
+    return said
+
+
+def _predict_command(model: Path) -> str:
+    """Return the command that predicts with a model."""
+    return f"foretune predict {shlex.quote(str(model))} new.csv -o predictions.csv"
+
+
+def _report_texts(found: "SearchResult", data: "FitData") -> "ReportTexts":
+    """Return what every report says beside the result."""
     from foretune.automl.fit_story import ReportTexts
 
     typed = command_words()
     return ReportTexts(
-        title=f"{given.training.table.name}: {given.training.target}",
+        title=f"{data.table.name}: {data.target}",
         when=moment(),
         command=command_of(typed),
-        assumptions=given.notes,
+        assumptions=data.notes,
         next_steps=[("Go on", with_trials(typed, 2 * len(found.trials)))],
     )
 
 
-def _say(found: "FitResult", measured: _Measured) -> None:
+def _say(found: "FitResult", final: "FinalModel", measured: _Measured) -> None:
     """What came of it, in a few lines."""
     from foretune._base.names import quote_names
-    from foretune.automl.final_model.baseline import describe_guess
+    from foretune.automl.baseline import describe_guess
     from foretune.automl.metrics import of_the_model
-    from foretune.automl.trial_runs import rank_trials
+    from foretune.experience.trial import best_first
     from foretune.report.wording import count_text
 
-    metric, best, tested = found.plan.metric, found.conclusion.best, measured.tested
+    metric, best, tested = found.plan.metric, final.best, measured.tested
     ended = sum(trial.is_over for trial in found.trials)
-    usable = "usable " if found.conclusion.stands_in else ""
+    usable = "usable " if final.stands_in else ""
     click.echo(
         f"Best {usable}of {count_text(ended, 'trial')}: {metric.name} "
         f"{best.values[metric.name]:.4g}"
@@ -97,24 +163,24 @@ def _say(found: "FitResult", measured: _Measured) -> None:
         f"(trial {best.number}, {config_label(best.config)})"
     )
     guess, baseline = describe_guess(metric.name, found.plan.table.task), measured.without_columns
-    leading = rank_trials(found.trials, found.plan)[0].values[metric.name]
+    leading = best_first(found.trials, found.plan.metric)[0].values[metric.name]
     click.echo(
         f"Always predicting {guess}: {metric.name} {baseline:.4g}"
         + _no_better(metric.sign * (leading - baseline))
     )
-    if found.conclusion.blended is not None:
+    if final.blended is not None:
         click.echo(
-            f"The model blends {len(found.conclusion.members)} of them: {metric.name} "
-            f"{found.conclusion.blended:.4g}, on the rows that chose them"
+            f"The model blends {len(final.members)} of them: {metric.name} "
+            f"{final.blended:.4g}, on the rows that chose them"
         )
-    if found.conclusion.remark:
-        click.echo(found.conclusion.remark)
+    if final.remark:
+        click.echo(final.remark)
     if counts := [each.column for each in measured.worth if each.is_sure][:MOST_NAMED]:
         click.echo(f"It goes most by {quote_names(counts)}")
     if tested:
         also = _in_plain_words(metric.name, tested)
         click.echo(f"On the test table: {metric.name} {tested[metric.name]:.4g}{also}")
-    if found.conclusion.interrupted:
+    if final.interrupted:
         click.echo("The same command makes it whole.")
     elif found.ending == "stopped":
         click.echo("Stopped; this is the best so far, and the same command goes on.")
@@ -133,25 +199,27 @@ def _no_better(more: float) -> str:
     return ". No trial is better: the columns may say nothing about the target"
 
 
-def _measure_column_importance(found: "FitResult", clock: "TimeBudget") -> "list[ColumnImportance]":
+def _measure_column_importance(
+    found: "FitResult", final: "FinalModel", clock: "TimeBudget"
+) -> "list[ColumnImportance]":
     """What columns are worth to the best pipeline; Ctrl-C does without, and so does a lack of time.
 
     It fits the pipeline of the best trial once more.
     """
     from foretune._base.terminal import TerminalProgress
-    from foretune.automl.final_model.column_importance import MOST_SECONDS, column_worth
+    from foretune.automl.column_importance import MOST_SECONDS, column_worth
     from foretune.run import stopping
 
     plan = found.plan
-    if found.ending == "stopped" or found.conclusion.interrupted:
+    if found.ending == "stopped" or final.interrupted:
         return []
-    most = min(MOST_SECONDS, SHARE_TO_TELL * (found.wishes.seconds or math.inf))
-    if clock.is_limited and clock.remaining() < found.conclusion.best.seconds + most:
+    most = min(MOST_SECONDS, SHARE_TO_TELL * (found.options.seconds or math.inf))
+    if clock.is_limited and clock.remaining() < final.best.seconds + most:
         return []
     try:
         with stopping.absorb_requests():
             return column_worth(
-                found.conclusion.best.config,
+                final.best.config,
                 plan.table,
                 plan.protocol,
                 seconds=most,

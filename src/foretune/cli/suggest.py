@@ -9,12 +9,9 @@ import click
 
 from foretune.automl.space_names import SHIPPED_SPACES
 from foretune.cli.names import names_in
-from foretune.errors import UsageError
 
 if TYPE_CHECKING:
-    from foretune.automl.knowledge.fit_journal import FitDescription
-    from foretune.automl.knowledge.knowledge import FitKnowledge
-    from foretune.automl.knowledge.task_similarity import Recommendation
+    from foretune.automl.past_suggestions import PastSuggestion, PastSuggestions
 
 
 @click.command("suggest")
@@ -58,83 +55,51 @@ def suggest_command(
       foretune suggest train.csv --target price -k 10 --only lightgbm,rf --json
     """
     from foretune._base.terminal import TerminalProgress
-    from foretune.automl.job import describe_for_memory, load_knowledge
-    from foretune.automl.plan import FitOptions, make_plan
+    from foretune.automl.fit_data import TableFile
+    from foretune.automl.job import Job
+    from foretune.automl.job_listener import JobListener
+    from foretune.automl.plan import FitOptions
     from foretune.tables.column_roles import ColumnRoles
-    from foretune.tables.identity import task_name
-    from foretune.tables.reading import read_training
 
     roles = ColumnRoles(group, order, names_in(ignore), weight)
-    training = read_training(data, target, task=task, roles=roles, progress=TerminalProgress())
-    table = training.table
-    plan = make_plan(table, FitOptions(metric=metric, space=space, only=names_in(only)))
-    about = describe_for_memory(plan, task_name(table))
-    knowledge = load_knowledge(plan, about.task, own=True)
-    if knowledge is None:
-        raise UsageError(
-            f"suggestions need past datasets, but there are none of '{about.space_name}': collect "
-            "some with 'foretune collect' and add them with 'foretune experience add'"
-        )
-    before = _before(knowledge, about)
-    known = [each["config"] for each in before]
-    found = [*before, *_now(knowledge, length, about, known)][:length]
+    options = FitOptions(metric=metric, space=space, only=names_in(only))
+    listener = JobListener()
+    listener.progress = TerminalProgress()
+    job = Job(data=TableFile(data, target, task=task, roles=roles), options=options)
+    found = job.suggest(length, listener)
     if as_json:
-        said = {"table": table.name, "task": table.task, "metric": plan.metric.name}
-        click.echo(json.dumps({**said, "suggestions": found}))
-        return
+        click.echo(json.dumps(_as_json(found)))
+    else:
+        _show(found)
+
+
+def _as_json(found: "PastSuggestions") -> dict[str, Any]:
+    return {
+        "table": found.data.table.name,
+        "task": found.data.table.task,
+        "metric": found.plan.metric.name,
+        "suggestions": [_suggestion_as_json(each) for each in found.suggestions],
+    }
+
+
+def _suggestion_as_json(each: "PastSuggestion") -> dict[str, Any]:
+    made: dict[str, Any] = {"config": each.config, "why": each.reason}
+    if each.better_pipelines is not None:
+        made["better_pipelines"] = each.better_pipelines
+        made["better_than_all_so_far"] = each.better_than_all_so_far
+    return {**made, "seconds": _finite_or_none(each.seconds)}
+
+
+def _show(found: "PastSuggestions") -> None:
+    knowledge = found.knowledge
     sources = f"Known: {'; '.join(map(str, knowledge.sources))}."
-    noted = [f"{note[0].upper()}{note[1:]}." for note in knowledge.notes]
-    for note in (*training.notes, *plan.notes, sources, *noted):
+    notes = [f"{note[0].upper()}{note[1:]}." for note in knowledge.notes]
+    for note in (*found.data.notes, *found.plan.notes, sources, *notes):
         click.echo(note)
     click.echo()
-    steps = (*plan.shipped.stages, plan.shipped.choice)
-    for number, each in enumerate(found, start=1):
-        click.echo(f"{number}. {each['why']}\n   {_pipeline(each['config'], steps)}")
-
-
-def _before(knowledge: "FitKnowledge", about: "FitDescription") -> list[dict[str, Any]]:
-    """The best of the user's own trials on this very table, if there are any."""
-    from foretune.automl.knowledge.memory import Memory
-    from foretune.experience import Status
-
-    name, sign = knowledge.metric.name, knowledge.metric.sign
-    # In the space as it is asked for: estimators that are left out are not to come back.
-    earlier = Memory.of_user().earlier(about.space_name, about.task, space=knowledge.space)
-    done = [each for each in earlier if each.status is Status.DONE and name in each.values]
-    if not done:
-        return []
-    best = min(done, key=lambda each: sign * each.values[name])
-    why = f"the best of your {len(done)} trials on this table ({name} {best.values[name]:.5g})"
-    return [{"config": dict(best.config), "why": why, "seconds": _finite_or_none(best.seconds)}]
-
-
-def _now(
-    knowledge: "FitKnowledge", length: int, about: "FitDescription", known: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """What like datasets recommend, without the configurations that are `known` already."""
-    choice = knowledge.suggest(length, about.meta_features)
-    twice = choice.configs.isin(knowledge.space.encode(known))
-    return [
-        {
-            "config": config,
-            "why": _why(row, choice),
-            "better_pipelines": float(choice.places[row]),
-            "better_than_all_so_far": float(choice.together[row]),
-            "seconds": _finite_or_none(float(choice.seconds[row])),
-        }
-        for row, config in enumerate(choice.configs.dicts())
-        if not twice[row]
-    ]
-
-
-def _why(row: int, choice: "Recommendation") -> str:
-    alone, together = (_place(float(of[row])) for of in (choice.places, choice.together))
-    said = f"in the {alone} of pipelines on like datasets"
-    return said if row == 0 else f"{said}; the best of these {row + 1}, in the {together}"
-
-
-def _place(share: float) -> str:
-    return f"best {max(share, 0.01):.0%}"
+    steps = (*found.plan.shipped.stages, found.plan.shipped.choice)
+    for number, each in enumerate(found.suggestions, start=1):
+        click.echo(f"{number}. {each.reason}\n   {_pipeline(each.config, steps)}")
 
 
 def _finite_or_none(seconds: float | None) -> float | None:

@@ -5,11 +5,11 @@ import sys
 from collections.abc import Sequence
 
 
-def command_words() -> list[str]:
+def command_words(typed: Sequence[str] | None = None) -> list[str]:
     """Return what was typed after the program's name, without passwords: reports are shared."""
     from foretune._base.databases import hide_passwords
 
-    return [hide_passwords(word) for word in sys.argv[1:]]
+    return [hide_passwords(word) for word in (sys.argv if typed is None else typed)[1:]]
 
 
 def command_of(words: Sequence[str]) -> str:

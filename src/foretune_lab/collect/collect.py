@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 from foretune._base.files import check_folder_of
 from foretune._base.progress import SILENT, Progress
 from foretune.automl.spaces import load_shipped_space
-from foretune.automl.table_evaluator import TableJob, TableTrial
 from foretune.errors import UsageError
 from foretune.experience import Evaluation, Experience, Status
 from foretune.experience.evaluation import FINAL_STATUSES
@@ -28,6 +27,7 @@ from foretune_lab.collect.prepared_tables import PreparedTable, prepare
 from foretune_lab.collect.recipe import CollectionRecipe, Folder
 from foretune_lab.collect.refinement import propose_refinements
 from foretune_lab.collect.table_sources import TableSource
+from foretune_lab.collect.table_trial import TableJob, TableTrial
 
 CHECKPOINT_SECONDS = 300.0
 """How often the output is brought up to date while trials are running."""

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from foretune._base.files import write_text
 from foretune._base.progress import Progress
-from foretune.automl.table_evaluator import table_path
 from foretune.tables.identity import fingerprint
 from foretune.tables.table import Table
 from foretune.tables.table_features import description
 from foretune_lab.collect.table_sources import TableSource
+from foretune_lab.collect.table_trial import table_path
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from foretune.automl.knowledge.default_configs import FEW, customary, is_beyond
 from foretune.automl.knowledge.knowledge import FitKnowledge
 from foretune.automl.plan import FitOptions
 from foretune.automl.spaces import load_shipped_space
-from foretune.automl.trial_runs import opening_configs
+from foretune.automl.trial_search import opening_configs
 from foretune.space import Space
 
 

@@ -6,8 +6,8 @@ import pytest
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import log_loss, mean_absolute_error, r2_score
 
+from foretune.automl.baseline import describe_guess, without_columns
 from foretune.automl.evaluation import Protocol
-from foretune.automl.final_model.baseline import describe_guess, without_columns
 from foretune.tables.row_weights import RowWeights
 from foretune.tables.table import Table
 from foretune.tables.target import Task

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from foretune.automl.estimators.fitted_pipeline import refit
 from foretune.automl.evaluation import Protocol, evaluate
-from foretune.automl.final_model.fitted_pipeline import refit
 from foretune.automl.spaces import CASH, CLASSIFIERS, OPTIONAL, REGRESSORS, load_shipped_space
 from foretune.tables.target import Task
 from tests.automl.samples import mixed_table

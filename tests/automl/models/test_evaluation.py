@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from foretune.automl.estimators.fitted_pipeline import Member, refit
 from foretune.automl.evaluation import Protocol, evaluate
-from foretune.automl.final_model.fitted_pipeline import Member, refit
 from foretune.automl.final_model.model import Model
 from foretune.automl.spaces import SPACES, load_shipped_space
 from foretune.errors import SpaceError, UsageError

@@ -6,8 +6,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from foretune.automl.final_model.formulas import is_formula
-from foretune.automl.final_model.prediction_file import CsvWriter
+from foretune.automl.formulas import is_formula
+from foretune.automl.prediction_file import CsvWriter
 
 FORMULAS = ("=1+1", "=cmd|' /C calc'!A0", "@SUM(A1)", "+A1", "-A1", "\t=1", "\r=1", " =1", "-2+3")
 PLAIN = ("-5", "+1.5", "-1e-3", "-.5", "-1,234.5", "-5 %", "a=b", "x@y.org", "", "a-b", "'=1")

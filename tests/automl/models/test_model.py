@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.automl.final_model.fitted_pipeline import Member, refit
+from foretune.automl.estimators.fitted_pipeline import Member, refit
 from foretune.automl.final_model.model import Model
 from foretune.automl.final_model.model_file import (
     DESCRIPTION,
     ENTRY,
-    said_of_itself,
+    read_header,
     size_in_file,
 )
 from foretune.automl.spaces import SPACES, load_shipped_space
@@ -438,6 +438,6 @@ def test_an_archive_of_a_version_to_come_is_refused(saved):
     content = saved.read_bytes()
     place = content.index(b"PK\x01\x02") + 6  # which version of ZIP is needed to unpack
     saved.write_bytes(content[:place] + (65).to_bytes(2, "little") + content[place + 2 :])
-    for read in (Model.open, said_of_itself):
+    for read in (Model.open, read_header):
         with pytest.raises(UsageError, match="damaged"):
             read(saved)

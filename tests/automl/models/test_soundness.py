@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from foretune.automl.estimators.fitted_pipeline import Member
 from foretune.automl.evaluation import Protocol
-from foretune.automl.final_model.fitted_pipeline import Member
 from foretune.automl.final_model.sanity_check import is_sound
 from foretune.tables.table import Table
 

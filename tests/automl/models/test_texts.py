@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from foretune.automl.equivalent_configs import PipelineEquivalence
+from foretune.automl.estimators.fitted_pipeline import refit
 from foretune.automl.evaluation import Protocol, evaluate
-from foretune.automl.final_model.fitted_pipeline import refit
 from foretune.automl.final_model.model import Model
 from foretune.automl.spaces import SPACES, load_shipped_space
 from foretune.tables.meta_features import meta_features

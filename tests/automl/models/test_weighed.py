@@ -9,16 +9,16 @@ import sklearn
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.fixes import parse_version
 
+from foretune.automl.baseline import without_columns
+from foretune.automl.column_importance import column_worth
+from foretune.automl.estimators.fitted_pipeline import refit
 from foretune.automl.estimators.pipelines import weight_arguments
 from foretune.automl.evaluation import Protocol, evaluate
-from foretune.automl.final_model.baseline import without_columns
-from foretune.automl.final_model.column_importance import column_worth
-from foretune.automl.final_model.fitted_pipeline import refit
 from foretune.automl.final_model.greedy_blend import blend
 from foretune.automl.final_model.model import Model
+from foretune.automl.model_scores import scores_on
 from foretune.automl.plan import FitOptions, make_plan
 from foretune.automl.spaces import SPACES, load_shipped_space
-from foretune.automl.test_scores import scores_on
 from foretune.errors import UsageError
 from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.row_weights import RowWeights

@@ -4,10 +4,10 @@ import pytest
 from sklearn.inspection import permutation_importance
 from sklearn.metrics import r2_score
 
+from foretune.automl import column_importance
+from foretune.automl.column_importance import ColumnImportance, column_worth
+from foretune.automl.estimators.fitted_pipeline import refit
 from foretune.automl.evaluation import Protocol
-from foretune.automl.final_model import column_importance
-from foretune.automl.final_model.column_importance import ColumnImportance, column_worth
-from foretune.automl.final_model.fitted_pipeline import refit
 from foretune.automl.metrics import SCORERS
 from foretune.automl.spaces import load_shipped_space
 from foretune.tables.column_roles import ColumnRoles

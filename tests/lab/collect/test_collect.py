@@ -12,7 +12,6 @@ import pytest
 
 from foretune._base.progress import SILENT
 from foretune.automl.evaluation import Protocol, evaluate
-from foretune.automl.table_evaluator import TableTrial
 from foretune.errors import ForetuneError, UsageError
 from foretune.experience import Experience, Status
 from foretune.experience.journal import Journal
@@ -22,9 +21,10 @@ from foretune.tables.table import Table
 from foretune.tables.target import Task
 from foretune_lab.collect.collect import Collection, collect
 from foretune_lab.collect.families import choose_holdout_families
-from foretune_lab.collect.prepared_tables import PreparedTable, prepare, table_path
+from foretune_lab.collect.prepared_tables import PreparedTable, prepare
 from foretune_lab.collect.recipe import CollectionRecipe, Folder
 from foretune_lab.collect.table_sources import TableSource, sources
+from foretune_lab.collect.table_trial import TableTrial, table_path
 from tests.automl.samples import mixed_frame, mixed_table
 
 ONLY = ("decision_tree", "gaussian_nb")

@@ -1,29 +1,27 @@
 """From trials to a model: the best configuration, or a blend of the best, fitted to all rows."""
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from foretune.automl.final_model.baseline import without_columns
-from foretune.automl.final_model.fitted_pipeline import Member
+from foretune.automl.baseline import without_columns
+from foretune.automl.estimators.fitted_pipeline import Member
 from foretune.automl.final_model.fitting import (
-    NO_MEANS,
+    NO_LIMITS,
     NOT_SOUND,
     Check,
     DroppedMember,
-    FitMeans,
+    FitLimits,
     Fitting,
     sort_by_weight,
 )
 from foretune.automl.final_model.member_selection import BlendOptions, ChosenMember, select_members
 from foretune.automl.final_model.model import Model
-from foretune.automl.final_model.time_model import SHARE_OF_MODEL, FitTimeModel
 from foretune.automl.final_model.worker_pool import OUT_OF_LIMITS
+from foretune.automl.fit_time_model import SHARE_OF_MODEL, FitTimeModel
 from foretune.automl.plan import FitPlan
-from foretune.automl.trial_runs import rank_trials
 from foretune.errors import UsageError
 from foretune.experience import Status
-from foretune.experience.trial import Trial
+from foretune.experience.trial import Trial, best_first
 from foretune.report.wording import count_text, duration_text
 from foretune.tables.table import Table
 
@@ -51,8 +49,8 @@ class _Parts:
 
 
 @dataclass(frozen=True)
-class Conclusion:
-    """What the trials come to."""
+class FinalModel:
+    """A fitted model, and what it was made of."""
 
     best: Trial
     """Of those that could be fitted to all rows and saved."""
@@ -68,32 +66,34 @@ class Conclusion:
     """Whether Ctrl-C ended the fitting of the model, which then lacks members."""
 
 
-def fit_final_model(
+def build_model(
     plan: FitPlan,
     table: Table,
     trials: Sequence[Trial],
     *,
     target: str,
     blending: BlendOptions | None = None,
-    means: FitMeans = NO_MEANS,
-    spent: bool = False,
-) -> Conclusion:
-    """The model of the best trial that can be fitted, or of those that do best together with it.
+    limits: FitLimits = NO_LIMITS,
+    is_spent: bool = False,
+) -> FinalModel:
+    """Fit the best trial that can be fitted, or the trials that do best together with it.
 
-    table: all rows. blending: None for the best alone. spent: whether the trials are kept and the
-    same call would add none.
+    table: all rows. blending: None for the best alone. is_spent: whether the trials are kept and
+    the same job would add none.
     """
-    best = rank_trials(trials, plan)
+    best = best_first(trials, plan.metric)
     if not best:
         reasons = sorted({trial.reason for trial in trials if trial.reason})
         raise UsageError(
             f"a model needs a trial that succeeded, but none of {len(trials)} did "
             f"({'; '.join(reasons[:3]) or 'none has ended'}): {_remedy(trials)}"
-            f"{_beside(spent)}"
+            f"{_beside(is_spent)}",
+            rule="no-trial-succeeded",
+            value=len(trials),
         )
-    pace, left = FitTimeModel.of(plan, rows=len(table)), means.until - time.monotonic()
+    pace, left = FitTimeModel.of(plan, rows=len(table)), limits.deadline - limits.now()
     in_time = pace.quick_enough(best, left)
-    parts = _parts(plan, in_time, table, blending, means)
+    parts = _parts(plan, in_time, table, blending, limits)
     model = Model.of(
         table,
         [parts.fitted[each.trial.number] for each in parts.members],
@@ -103,7 +103,7 @@ def fit_final_model(
     )
     late = "" if in_time[0] is best[0] else _explain_missing_best(best[0], pace, left)
     stopped = INTERRUPTED if parts.interrupted else ""
-    return Conclusion(
+    return FinalModel(
         parts.members[0].trial,
         parts.members[0].trial is not best[0],
         parts.members,
@@ -151,30 +151,32 @@ def _parts(
     best: Sequence[Trial],
     table: Table,
     blending: BlendOptions | None,
-    means: FitMeans,
+    limits: FitLimits,
 ) -> _Parts:
     """What the model is made of: the best trial that can be, and those that join it."""
     check = Check(plan, table, without_columns(plan.table, plan.protocol))
-    parts = _first_parts(best, blending, check, means)
+    parts = _first_parts(best, blending, check, limits)
     if not parts.fitted and any(why == NOT_SOUND for _, why in parts.lost):
         # Rather a model that is not what it promised to be than none.
-        parts = _first_parts(best, blending, replace(check, guess=None), means)
+        parts = _first_parts(best, blending, replace(check, guess=None), limits)
         parts = replace(parts, remark=f"{parts.remark} {NONE_SOUND}".strip())
     if not parts.fitted:
         reasons = sorted({why for _, why in parts.lost})
         raise UsageError(
             "a model needs a trial that can be fitted to all rows and saved, but none of "
             f"{_of_all(min(MOST_TRIED, len(best)), len(best))} could ({'; '.join(reasons[:3])}): "
-            "choose other estimators or fewer rows, or allow more memory"
+            "choose other estimators or fewer rows, or allow more memory",
+            rule="no-trial-can-be-fitted",
+            value=min(MOST_TRIED, len(best)),
         )
     return parts
 
 
 def _first_parts(
-    best: Sequence[Trial], blending: BlendOptions | None, check: Check, means: FitMeans
+    best: Sequence[Trial], blending: BlendOptions | None, check: Check, limits: FitLimits
 ) -> _Parts:
     """Of the first of the best trials that passes; without any fitted where none does."""
-    fitting, rows = Fitting(check, means), len(check.table)
+    fitting, rows = Fitting(check, limits), len(check.table)
     candidates = best
     for _ in range(min(MOST_TRIED, len(best))):
         members, blended, remark = select_members(check.plan, candidates, blending, rows=rows)

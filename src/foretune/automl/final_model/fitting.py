@@ -2,13 +2,13 @@
 
 import math
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from foretune._base.progress import SILENT, Progress
-from foretune.automl.final_model.fitted_pipeline import Member, refit
+from foretune.automl.estimators.fitted_pipeline import FitPipeline, Member, refit
 from foretune.automl.final_model.member_selection import ChosenMember
 from foretune.automl.final_model.model_file import (
     Room,
@@ -18,8 +18,8 @@ from foretune.automl.final_model.model_file import (
     size_in_file,
 )
 from foretune.automl.final_model.sanity_check import is_sound
-from foretune.automl.final_model.time_model import FitTimeModel
 from foretune.automl.final_model.worker_pool import FitWorkers
+from foretune.automl.fit_time_model import FitTimeModel
 from foretune.automl.plan import FitPlan
 from foretune.errors import ForetuneError
 from foretune.experience.trial import Trial
@@ -52,26 +52,32 @@ DroppedMember: TypeAlias = tuple[Trial, str]
 
 
 @dataclass(frozen=True, slots=True)
-class FitMeans:
-    """With what a model is made."""
+class FitLimits:
+    """What fitting a model may take."""
 
-    crew: FitWorkers | None = None
+    workers: FitWorkers | None = None
     """What fits slow pipelines within limits; None to fit all of them here."""
     progress: Progress = SILENT
-    is_filed: bool = False
+    is_saved: bool = False
     """Whether the model has to fit into a file."""
-    until: float = math.inf
+    largest_file: float | None = None
+    """The size of that file at most; that of every model file if not given."""
+    deadline: float = math.inf
     """When it should be ready, by the monotonic clock: what joins the best is not waited for."""
     must_end: bool = False
     """Whether not even the best is waited for then, because there is another model to use."""
+    fit: FitPipeline = refit
+    """How a pipeline is fitted."""
+    now: Callable[[], float] = time.monotonic
+    """The clock."""
 
     @property
     def is_over(self) -> bool:
         """Whether nothing more may be fitted."""
-        return self.must_end and time.monotonic() >= self.until
+        return self.must_end and self.now() >= self.deadline
 
 
-NO_MEANS = FitMeans()
+NO_LIMITS = FitLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +104,8 @@ class Fitting:
     seconds are to be expected, a crew fits within limits that are derived from the trial's.
     """
 
-    def __init__(self, check: Check, means: FitMeans) -> None:
-        self._check, self._means = check, means
+    def __init__(self, check: Check, limits: FitLimits) -> None:
+        self._check, self._limits = check, limits
         self._pace = FitTimeModel.of(check.plan, rows=len(check.table))
         self._ready: dict[int, tuple[Member, Size]] = {}
         """By the number of the trial."""
@@ -117,10 +123,10 @@ class Fitting:
         todo = [trial for trial in (best, *others) if trial.number not in self._ready]
         if not todo:
             return
-        if self._means.is_over:
+        if self._limits.is_over:
             self.lost += [(trial, NO_TIME) for trial in todo]
             return
-        progress = self._means.progress
+        progress = self._limits.progress
         progress.start(self._progress_text(todo), len(todo))
         try:
             with stopping.absorb_requests(), closing(self._pipelines(best, todo)) as made:
@@ -142,7 +148,7 @@ class Fitting:
 
     def usable(self, trials: Sequence[Trial]) -> list[Trial]:
         """Those that are ready and have room beside the ones before them."""
-        room, found = Room(), []
+        room, found = Room(self._limits.largest_file), []
         for trial in trials:
             if trial.number not in self._ready:
                 continue
@@ -161,7 +167,7 @@ class Fitting:
 
     def _progress_text(self, todo: Sequence[Trial]) -> str:
         """What is being done, and for how long, where that is long."""
-        crew = self._means.crew
+        crew = self._limits.workers
         seconds = self._pace.together(todo, 1 if crew is None else crew.workers)
         return FITTING if seconds < LONG_SECONDS else f"{FITTING}, about {duration_text(seconds)}"
 
@@ -173,7 +179,7 @@ class Fitting:
             elif not self._check.is_sound(made, trial):
                 self.lost.append((trial, NOT_SOUND))
             else:
-                size = size_in_file(made.pipeline) if self._means.is_filed else Size(0, 0)
+                size = size_in_file(made.pipeline) if self._limits.is_saved else Size(0, 0)
                 self._ready[trial.number] = made, size
         except Exception as error:
             self.lost.append((trial, _why(error)))
@@ -186,8 +192,8 @@ class Fitting:
 
         That is the best trial's, or another one where the fitting must end.
         """
-        is_possible = self._means.must_end or best.number in self._ready
-        return is_possible and time.monotonic() + more > self._means.until
+        is_possible = self._limits.must_end or best.number in self._ready
+        return is_possible and self._limits.now() + more > self._limits.deadline
 
     def _pipelines(
         self, best: Trial, trials: Sequence[Trial]
@@ -195,13 +201,13 @@ class Fitting:
         """The pipeline of each trial, or why there is none, as they get ready."""
         table, seed = self._check.table, self._check.plan.protocol.seed
         waiting = list(trials)
-        crew = self._means.crew
+        crew = self._limits.workers
         if crew is not None and self._wants_crew(trials):
             by_crew = crew.fit_each(
                 [trial.config for trial in trials],
                 table,
                 seed=seed,
-                limits=self._limits(crew, trials),
+                limits=self._limits_of(crew, trials),
                 is_enough=lambda: self._is_enough(best),
             )
             # Processes that do not start, or a full disk: then here.
@@ -213,7 +219,7 @@ class Fitting:
             if self._is_enough(best, sum(self._pace.measure_seconds([trial]))):
                 continue
             try:
-                yield trial, refit(trial.config, table, seed=seed)
+                yield trial, self._limits.fit(trial.config, table, seed=seed)
             except Exception as error:
                 yield trial, _why(error)
 
@@ -221,11 +227,11 @@ class Fitting:
         """Whether processes fit these pipelines: only what a process does can be ended in time."""
         if self._pace.wants_crew(trials):
             return True
-        left = self._means.until - time.monotonic()
+        left = self._limits.deadline - self._limits.now()
         most = max(MOST_SECONDS_HERE, MOST_SHARE_HERE * left)
-        return self._means.must_end and sum(self._pace.measure_seconds(trials)) > most
+        return self._limits.must_end and sum(self._pace.measure_seconds(trials)) > most
 
-    def _limits(self, crew: FitWorkers, trials: Sequence[Trial]) -> Limits:
+    def _limits_of(self, crew: FitWorkers, trials: Sequence[Trial]) -> Limits:
         """What one of these pipelines may take: as much more than a trial as it has more rows."""
         memory = crew.memory_bytes
         known = self._pace.measure_seconds(trials)

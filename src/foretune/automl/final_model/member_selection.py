@@ -6,11 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from foretune._base.arrays import Floats
 from foretune.automl.final_model.greedy_blend import blend
-from foretune.automl.final_model.time_model import FitTimeModel
+from foretune.automl.fit_time_model import FitTimeModel
+from foretune.automl.out_of_fold import load_predictions, prediction_dtype, predictions_path
 from foretune.automl.plan import FitPlan
-from foretune.automl.trial_runs import prediction_dtype, predictions_path
 from foretune.experience.trial import Trial
 
 CANDIDATES_A_MEMBER = 5
@@ -59,7 +58,7 @@ def select_members(
     candidates = [
         (trial, predicted)
         for trial in joining[: _most_candidates(blending.most, shape)]
-        if (predicted := _predictions(blending.predictions, trial, shape)) is not None
+        if (predicted := load_predictions(blending.predictions, trial.config, shape)) is not None
     ]
     # Without the best trial, a blend of the others may be worse than that one.
     if not candidates or candidates[0][0] is not best[0]:
@@ -89,17 +88,6 @@ def _most_candidates(members: int, shape: tuple[int, int]) -> int:
     """Among how many trials a blend is chosen: fewer, where predictions of this shape are large."""
     room = MOST_BYTES_OF_CANDIDATES // (shape[0] * shape[1] * prediction_dtype(shape[1]).itemsize)
     return min(CANDIDATES_A_MEMBER * members, max(room, members))
-
-
-def _predictions(folder: Path, trial: Trial, shape: tuple[int, int]) -> Floats | None:
-    """A trial's out-of-fold predictions, where they are there, whole and finite."""
-    try:
-        # Probabilities stay in single precision: they may be large, and sums of them are double.
-        predicted: Floats = np.load(predictions_path(folder, trial.config), allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return None
-    whole = predicted.shape == shape and predicted.dtype.kind == "f"
-    return predicted if whole and np.isfinite(predicted).all() else None
 
 
 def _trials_within_time(trials: Sequence[Trial], plan: FitPlan, *, rows: int) -> list[Trial]:

@@ -10,8 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from foretune._base.arrays import Floats
-from foretune.automl.final_model.fitted_pipeline import Member
-from foretune.automl.final_model.model_file import read_model, write_model
+from foretune.automl.estimators.fitted_pipeline import Member
+from foretune.automl.final_model.model_file import read_header, read_model, write_model
 from foretune.automl.metrics import choose_classes
 from foretune.errors import UsageError
 from foretune.tables.number_formats import MARKS
@@ -154,6 +154,11 @@ class Model:
             ],
         }
         write_model(Path(path), about, [member.pipeline for member in self.members])
+
+    @staticmethod
+    def read_header(path: str | Path) -> dict[str, Any]:
+        """Read what a file says of its model: columns, target, members; no pipeline is loaded."""
+        return read_header(Path(path))
 
     @classmethod
     def open(cls, path: str | Path) -> "Model":

@@ -98,13 +98,14 @@ def _check_opens_again(archive: zipfile.ZipFile) -> None:
 class Room:
     """What a model file has room for: pipelines are laid into it one after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, largest_file: float | None = None) -> None:
+        self._largest = LARGEST_FILE if largest_file is None else largest_file
         self._taken = Size(0, 0)
 
     def take(self, size: Size) -> None:
         """Refuse a pipeline that is too large beside those that were taken before."""
         text, whole = self._taken.text + size.text, self._taken.whole + size.whole
-        if max(text / LARGEST_TEXT, whole / LARGEST_FILE) > SHARE_OF_PIPELINES:
+        if max(text / LARGEST_TEXT, whole / self._largest) > SHARE_OF_PIPELINES:
             raise TooLargeError("too large for a model file")
         self._taken = Size(text, whole)
 
@@ -148,8 +149,8 @@ def read_model(path: Path) -> tuple[dict[str, Any], list[Any]]:
     return header["model"], pipelines
 
 
-def said_of_itself(path: Path) -> dict[str, Any]:
-    """What `write_model` was given as `about`; the pipelines are not looked at."""
+def read_header(path: Path) -> dict[str, Any]:
+    """Read what `write_model` was given as `about`, without looking at the pipelines."""
     content = path.read_bytes()
     _check_archive(path, content)
     model: dict[str, Any] = _header(path, content)["model"]

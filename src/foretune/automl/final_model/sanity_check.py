@@ -5,9 +5,9 @@ Boosting of many classes may diverge on a few rows more or less, and no library 
 
 import numpy as np
 
+from foretune.automl.baseline import guess
+from foretune.automl.estimators.fitted_pipeline import Member
 from foretune.automl.evaluation import Protocol, for_scorer
-from foretune.automl.final_model.baseline import guess
-from foretune.automl.final_model.fitted_pipeline import Member
 from foretune.tables.table import Table
 
 MOST_ROWS = 1000

@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
 from foretune._base.files import hold_lock, try_lock
-from foretune.automl.final_model.fitted_pipeline import Member, refit
-from foretune.automl.table_evaluator import load_libraries, open_table
+from foretune.automl.estimators.fitted_pipeline import FitPipeline, Member, refit
+from foretune.automl.worker_tables import load_libraries, open_table
 from foretune.run import stopping
 from foretune.run.executor import Limits
 from foretune.run.limit_watch import OVER_MEMORY
@@ -42,6 +42,7 @@ class TableFileFit:
 
     table: Path
     seed: int
+    fit: FitPipeline = refit
 
     def prepare(self) -> None:
         """Load the libraries while the worker starts; a table may be too large for it."""
@@ -49,7 +50,7 @@ class TableFileFit:
 
     def __call__(self, config: Config) -> Member:
         """The pipeline that has learnt from all rows."""
-        return refit(config, open_table(self.table), seed=self.seed)
+        return self.fit(config, open_table(self.table), seed=self.seed)
 
 
 def _never() -> bool:
@@ -65,6 +66,8 @@ class FitWorkers:
     """Where the table lies meanwhile."""
     memory_bytes: int | None = None
     """Of a process that fits as many rows as a trial does; None is without a limit."""
+    fit: FitPipeline = refit
+    """How a pipeline is fitted; it is sent to the processes."""
 
     def fit_each(
         self,
@@ -84,7 +87,9 @@ class FitWorkers:
             table.save(file)
             jobs = dict(enumerate(configs))
             workers = max(1, min(self.workers, MOST_BYTES_AT_ONCE // max(1, table.x.nbytes)))
-            yield from _fit_in_processes(TableFileFit(file, seed), jobs, workers, limits, is_enough)
+            yield from _fit_in_processes(
+                TableFileFit(file, seed, self.fit), jobs, workers, limits, is_enough
+            )
 
 
 @contextmanager

@@ -3,8 +3,8 @@
 import numpy as np
 
 from foretune._base.arrays import Floats
+from foretune.automl.estimators.fitted_pipeline import Member
 from foretune.automl.evaluation import Protocol
-from foretune.automl.final_model.fitted_pipeline import Member
 from foretune.automl.metrics import Predictions, divisors, mean, median
 from foretune.tables.table import Table
 from foretune.tables.target import Task

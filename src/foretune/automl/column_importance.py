@@ -15,8 +15,8 @@ import numpy as np
 
 from foretune._base.arrays import Floats
 from foretune._base.progress import SILENT, Progress
+from foretune.automl.estimators.fitted_pipeline import Member, refit
 from foretune.automl.evaluation import Protocol, for_scorer
-from foretune.automl.final_model.fitted_pipeline import Member, refit
 from foretune.automl.metrics import Scorer
 from foretune.tables.table import Table
 

@@ -17,8 +17,8 @@ from foretune._base.arrays import Floats
 from foretune._base.files import check_folder_of, replace_file
 from foretune._base.names import quote_names, suggestion
 from foretune._base.progress import SILENT, Progress
-from foretune.automl.final_model.formulas import without_formulas
 from foretune.automl.final_model.model import Model
+from foretune.automl.formulas import without_formulas
 from foretune.errors import UsageError
 from foretune.tables.columns import Column, ColumnKind
 from foretune.tables.formats.reader import read_parts_with_copies, table_bytes

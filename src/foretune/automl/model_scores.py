@@ -85,6 +85,9 @@ def rows_with_target(
     if new:
         raise UsageError(
             f"a test table must have the classes of the table of the fit, but '{target}' has "
-            f"{quote_names(new)} besides: leave those rows out"
+            f"{quote_names(new)} besides: leave those rows out",
+            rule="unknown-class",
+            field=target,
+            value=list(new),
         )
     return known, codes

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -52,6 +52,13 @@ class Member:
         else:
             shares[np.arange(len(x)), self.predict(x).astype(np.int64)] = 1.0
         return shares
+
+
+class FitPipeline(Protocol):
+    """Fits a configuration to all rows of a table, as `refit` does."""
+
+    def __call__(self, config: Mapping[str, Any], table: Table, *, seed: int) -> Member:
+        """Return the fitted pipeline."""
 
 
 def refit(

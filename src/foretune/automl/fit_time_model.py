@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from foretune.automl.plan import FitPlan
-from foretune.automl.trial_runs import rank_trials
-from foretune.experience.trial import Trial
+from foretune.experience.trial import Trial, best_first
 
 SHARE_OF_MODEL = 0.5
 """Of a given time, what fitting the model may take from the search."""
@@ -59,7 +58,7 @@ class FitTimeModel:
 
     def of_model(self, trials: Sequence[Trial], *, members: int, workers: int = 1) -> float:
         """What a model of so many of these trials may take, and what is told about its columns."""
-        best = rank_trials(trials, self.plan)[:members]
+        best = best_first(trials, self.plan.metric)[:members]
         return self.together(best, workers) + sum(self.measure_seconds(best)[:1])
 
     def together(self, trials: Sequence[Trial], workers: int) -> float:

@@ -1,0 +1,99 @@
+"""The table of a fit: read from a file within the time, shipped as a demo, or in memory."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from foretune._base.progress import Progress
+from foretune._base.time_budget import TimeBudget
+from foretune.automl.demo import NAME, TARGET, demo_frames
+from foretune.tables.column_roles import ColumnRoles
+from foretune.tables.formats.reader import table_name
+from foretune.tables.reading import TrainingTable, read_test, training_of
+from foretune.tables.table import NO_ROLES, Table
+from foretune.tables.timed_reading import read_training_in_time
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class FitData:
+    """What a fit learns from, and what its model is tested on."""
+
+    table: Table
+    target: str
+    test: "pd.DataFrame | None" = None
+    notes: Sequence[str] = ()
+    """What was assumed about the tables, in sentences for people."""
+
+
+UseSample: TypeAlias = Callable[[FitData], None]
+"""Is called with a small sample of a large table, before the rest is read."""
+
+
+class DataSource(Protocol):
+    """Where the table of a fit comes from."""
+
+    def read(self, clock: TimeBudget, progress: Progress, use_sample: UseSample) -> FitData:
+        """Read the table, or a sample of it if there is no time for all of it."""
+
+
+@dataclass(frozen=True)
+class TableInMemory:
+    """A table that is in memory already."""
+
+    table: Table
+    target: str
+
+    def read(self, clock: TimeBudget, progress: Progress, use_sample: UseSample) -> FitData:  # noqa: ARG002
+        """Return the table."""
+        return FitData(self.table, self.target)
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A table in a file, and perhaps one in another file to test the model on.
+
+    task: "classification" or "regression"; by the target if not given.
+    """
+
+    path: Path
+    target: str
+    test: Path | None = None
+    task: str | None = None
+    roles: ColumnRoles = NO_ROLES
+
+    @property
+    def name(self) -> str:
+        """The name of the table, after which its folder is named by default."""
+        return table_name(self.path)
+
+    def read(self, clock: TimeBudget, progress: Progress, use_sample: UseSample) -> FitData:
+        """Read the files."""
+
+        def use(sample: TrainingTable) -> None:
+            use_sample(FitData(sample.table, sample.target, None, sample.notes))
+
+        training = read_training_in_time(
+            self.path, self.target, clock, use, task=self.task, roles=self.roles, progress=progress
+        )
+        if self.test is None:
+            return FitData(training.table, training.target, None, training.notes)
+        held, notes = read_test(self.test, training)
+        return FitData(training.table, training.target, held, [*training.notes, *notes])
+
+
+@dataclass(frozen=True)
+class DemoTable:
+    """The table of credits that comes with Foretune."""
+
+    roles: ColumnRoles = NO_ROLES
+    name: str = NAME
+
+    def read(self, clock: TimeBudget, progress: Progress, use_sample: UseSample) -> FitData:  # noqa: ARG002
+        """Read the table; a quarter of its rows test the model."""
+        learn, held = demo_frames()
+        training = training_of(learn, TARGET, name=self.name, roles=self.roles)
+        return FitData(training.table, TARGET, held, training.notes)

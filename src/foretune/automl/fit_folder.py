@@ -1,0 +1,58 @@
+"""Where a fit keeps its files.
+
+    FOLDER/table-ID.npz     the rows that trials are scored on, for the worker processes
+    FOLDER/study.db         the trials, as an Optuna study (if no other store is given)
+    FOLDER/predictions/ID/  out-of-fold predictions, if the model may be a blend
+    FOLDER/model.foretune   the model that `predict` reads
+    FOLDER/trials.parquet   the trials as an experience
+    FOLDER/report.html      the page for people
+
+An ID tells what a file was made from, so several fits may use one folder, one after the other or
+at the same time.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from foretune._base.files import make_private_folder
+
+
+@dataclass(frozen=True, slots=True)
+class FitFolder:
+    """The paths of a fit's files."""
+
+    folder: Path
+
+    def table(self, rows: str) -> Path:
+        """Return the file of the rows that trials are scored on, by their fingerprint."""
+        return self.folder / f"table-{rows}.npz"
+
+    @property
+    def study(self) -> Path:
+        """The trials."""
+        return self.folder / "study.db"
+
+    def predictions(self, evaluation: str) -> Path:
+        """Make the folder of out-of-fold predictions, by the fingerprint of the evaluation.
+
+        Only the owner may read it, because predictions tell about the user's rows.
+        """
+        made = (self.folder / "predictions" / evaluation).absolute()
+        make_private_folder(made.parent)
+        make_private_folder(made)
+        return made
+
+    @property
+    def model(self) -> Path:
+        """The fitted model."""
+        return self.folder / "model.foretune"
+
+    @property
+    def trials(self) -> Path:
+        """The trials as an experience."""
+        return self.folder / "trials.parquet"
+
+    @property
+    def report(self) -> Path:
+        """The page for people."""
+        return self.folder / "report.html"

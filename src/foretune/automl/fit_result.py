@@ -1,0 +1,62 @@
+"""What came of a fit: the search, and the model with what it was made of."""
+
+from dataclasses import dataclass
+
+from foretune.automl.final_model.fit import FinalModel
+from foretune.automl.final_model.model import Model
+from foretune.automl.first_model import FirstModel
+from foretune.automl.knowledge.fit_journal import FitDescription
+from foretune.automl.knowledge.knowledge import FitKnowledge
+from foretune.automl.plan import FitOptions, FitPlan
+from foretune.automl.trial_search import Ending
+from foretune.experience import Experience
+from foretune.experience.evaluation_rows import build_experience
+from foretune.experience.trial import Trial
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchResult:
+    """A search that has ended, and what it relied on."""
+
+    plan: FitPlan
+    options: FitOptions
+    about: FitDescription
+    """The name under which the table is remembered, and its meta-features."""
+    trials: tuple[Trial, ...] = ()
+    ending: Ending = "time"
+    knowledge: FitKnowledge | None = None
+    relied_on: str = ""
+    """What the method relied on, in a sentence."""
+    timings: tuple[tuple[str, float], ...] = ()
+    """What took how many seconds."""
+
+    def experience(self) -> Experience:
+        """Return the trials as an experience of one task."""
+        about = self.about
+        return build_experience(
+            self.plan.space,
+            about.metrics,
+            [trial.evaluation(about.task) for trial in self.trials if trial.is_over],
+            meta_features={about.task: dict(about.meta_features)},
+        )
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """What stands in for a final model that could not be made in time."""
+
+    first: FirstModel
+    reason: str
+    """Why there is no final model."""
+    is_earlier_model: bool
+    """Whether the model of an earlier fit of the same table stays, and not the first model."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitResult(SearchResult):
+    """What came of a job: a final model, or what stands in for it."""
+
+    model: Model
+    final: FinalModel | None = None
+    """What the model was made of; None if another one stands in for it."""
+    stand_in: StandIn | None = None

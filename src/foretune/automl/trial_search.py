@@ -1,0 +1,126 @@
+"""The search of a fit: what it starts from, and the trials it runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from foretune._base.progress import SILENT, Progress
+from foretune.automl.equivalent_configs import PipelineEquivalence
+from foretune.automl.knowledge.default_configs import customary, is_beyond
+from foretune.automl.knowledge.fit_journal import FitDescription
+from foretune.automl.knowledge.knowledge import FitKnowledge
+from foretune.automl.metrics import SCORERS
+from foretune.automl.plan import DEFAULT_METHOD, FitOptions, FitPlan
+from foretune.methods.auto.learn import PORTFOLIO_TRIALS
+from foretune.methods.contracts import Prior, Target
+from foretune.run.executor import Executor
+from foretune.run.study import Study
+from foretune.run.tuning_loop import SILENT_WATCH, Budget, Watch, tune
+from foretune.search.optimizer import Optimizer
+from foretune.search.registry import method
+from foretune.space import Encoded
+from foretune.tables.table_features import description
+
+TrialExecutor: TypeAlias = Executor[dict[str, Any], dict[str, float]]
+"""What runs trials: this process, worker processes, or a Ray cluster."""
+Ending: TypeAlias = Literal["trials", "time", "exhausted", "stopped"]
+"""Why a search ended; `stopped` is Ctrl-C."""
+
+
+class StoppedBeforeAnyTrial(KeyboardInterrupt):
+    """Ctrl-C before a trial had ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartKnowledge:
+    """What is known before the first trial."""
+
+    prior: Prior
+    start: Encoded | None
+    """What is tried first; None if the method begins in its own way."""
+    meta_features: Mapping[str, float]
+    """Those of the table."""
+
+
+def describe_fit(plan: FitPlan, task: str) -> FitDescription:
+    """Describe the table of a plan as later fits may find it in the memory."""
+    metrics = tuple(SCORERS[name].metric for name in plan.protocol.metrics)
+    return FitDescription(plan.shipped.name, plan.space, metrics, task, description(plan.table))
+
+
+def load_knowledge(plan: FitPlan, task: str, *, own: bool) -> FitKnowledge | None:
+    """Load what past datasets teach a search; None if there are none.
+
+    task: that of the table itself, whose records teach nothing. own: whether the user's fits do.
+    """
+    found = FitKnowledge.for_space(
+        plan.shipped.name, metric=plan.metric.name, own=own, without=task, space=plan.space
+    )
+    return found if found.sources else None
+
+
+def load_start_knowledge(
+    options: FitOptions,
+    knowledge: FitKnowledge | None,
+    meta_features: Mapping[str, float],
+    *,
+    progress: Progress = SILENT,
+) -> StartKnowledge:
+    """Load the prior of the chosen method and its first configurations, for this table."""
+    chosen = method(options.method)
+    if knowledge is None:
+        prior = chosen.learn(None, seed=options.seed, progress=progress)
+        return StartKnowledge(prior, None, meta_features)
+    start = opening_configs(options, knowledge, meta_features)
+    prior = knowledge.prior(chosen, seed=options.seed, progress=progress, begins=start is None)
+    return StartKnowledge(prior, start, meta_features)
+
+
+def opening_configs(
+    options: FitOptions, knowledge: FitKnowledge, meta_features: Mapping[str, float]
+) -> Encoded | None:
+    """Return what the default method tries first: what suited similar datasets, cheapest first.
+
+    Default pipelines follow if few past datasets were as large as this one. None if the method
+    begins in its own way, or nothing is known.
+    """
+    if options.method != DEFAULT_METHOD or knowledge.experience is None:
+        return None
+    found = knowledge.suggest(PORTFOLIO_TRIALS, meta_features)
+    first = found.configs.take(np.argsort(found.seconds, kind="stable"))
+    other = customary(first.space) if is_beyond(knowledge.experience, meta_features) else None
+    return first if other is None else Encoded.concat([first, other])
+
+
+def run_trials(
+    plan: FitPlan,
+    options: FitOptions,
+    known: StartKnowledge,
+    study: Study,
+    executor: TrialExecutor,
+    budget: Budget,
+    *,
+    watch: Watch = SILENT_WATCH,
+) -> tuple[Ending, str]:
+    """Run trials until the budget is used up or Ctrl-C is pressed; they are in the study.
+
+    Returns why the search ended, and what the method relied on. Ctrl-C before any trial has ended
+    is passed on, because there is nothing to make a model of.
+    """
+    target = Target(
+        plan.space,
+        (plan.metric.name,),
+        meta_features=known.meta_features,
+        effect=PipelineEquivalence.on(plan.table),
+    )
+    chosen = method(options.method)
+    optimizer = Optimizer(target, chosen, known.prior, seed=options.seed, start=known.start)
+    try:
+        ending: Ending = tune(study, optimizer, executor, budget, watch=watch)
+    except KeyboardInterrupt:
+        if not any(trial.is_over for trial in study.trials()):
+            raise StoppedBeforeAnyTrial from None
+        ending = "stopped"
+    return ending, optimizer.explain()

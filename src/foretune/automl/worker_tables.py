@@ -1,0 +1,25 @@
+"""What a worker process keeps between its jobs: libraries and open tables."""
+
+from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from foretune.automl.spaces import OPTIONAL
+from foretune.tables.table import Table
+
+LIBRARIES = ("sklearn.compose", "sklearn.ensemble", "sklearn.neural_network", *OPTIONAL)
+OPEN_TABLES = 8
+
+
+def load_libraries() -> None:
+    """Import what trials need, so that the time of the first trial does not include it."""
+    for library in LIBRARIES:
+        if find_spec(library) is not None:
+            import_module(library)
+
+
+@lru_cache(maxsize=OPEN_TABLES)
+def open_table(path: Path) -> Table:
+    """Open the table in a file, and keep it open for the next job."""
+    return Table.open(path)
