@@ -18,15 +18,15 @@ from foretune.experience import Experience, Split, for_learning, recorded_split
 from foretune.methods.pipeline.clusters import cluster_metric
 from foretune.methods.pipeline.learn import DeepPipePrior
 from foretune.methods.pipeline.variants import deeppipe
-from foretune.report.embedding import (
+from foretune.report.embedding import flatten_embeddings
+from foretune.space import Encoded
+from foretune_lab.bench.pools import pool_of
+from foretune_lab.drawing.embedding import (
     ByLoss,
     ByName,
     draw_embedding,
-    flatten_embeddings,
     spread_sample,
 )
-from foretune.space import Encoded
-from foretune_lab.bench.pools import pool_of
 
 
 def learnt(path: Path, experience: Experience, split: Split) -> DeepPipePrior:

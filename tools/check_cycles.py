@@ -9,6 +9,7 @@ code is 1 if there is a cycle.
 import ast
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 Graph = Mapping[str, set[str]]
@@ -72,6 +73,7 @@ def find_cycles(graph: Graph) -> list[list[str]]:
 
 
 def _imported_modules(path: Path, modules: Mapping[str, Path]) -> Iterator[str]:
+    """Yield what a module imports. A name that a room exports lazily counts as its home."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in modules)
@@ -81,7 +83,18 @@ def _imported_modules(path: Path, modules: Mapping[str, Path]) -> Iterator[str]:
                 if submodule in modules:
                     yield submodule
                 elif node.module in modules:
-                    yield node.module
+                    yield _exported_names(modules[node.module]).get(alias.name, node.module)
+
+
+@cache
+def _exported_names(module: Path) -> dict[str, str]:
+    """Return the home of each name in the stub of a room, or nothing if it has none."""
+    stub = module.with_suffix(".pyi")
+    if not stub.exists():
+        return {}
+    nodes = ast.parse(stub.read_text(encoding="utf-8")).body
+    imports = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    return {alias.name: str(node.module) for node in imports for alias in node.names}
 
 
 if __name__ == "__main__":

@@ -49,8 +49,10 @@ def find_slow_tests(lines: Iterable[str]) -> dict[str, set[str]]:
 
 def list_file(file: Path, slow: set[str]) -> list[str]:
     """Return the lines for one file: its slow tests, or the file itself if these are many."""
-    tests = test_functions(file) if file.exists() else set()
-    if tests and ("" in slow or len(slow) * 2 >= len(tests)):
+    if not file.exists():
+        return []
+    tests = test_functions(file)
+    if "" in slow or len(slow) * 2 >= len(tests):
         return [file.as_posix()]
     return [f"{file.as_posix()}::{test}" for test in slow & tests]
 

@@ -26,7 +26,7 @@ from foretune.errors import ArtifactError, ForetuneError
 from foretune.experience import Experience, Metric, Status
 from foretune.methods.contracts import Target
 from foretune.search import METHODS, Optimizer, Told
-from foretune.search.method import Method
+from foretune.search.method_entry import Method
 from foretune.space import Space
 
 TRIALS = 5

@@ -7,6 +7,20 @@ sentence with exit code 2 and changes nothing on disk.
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+__all__ = [
+    "ArtifactError",
+    "DamagedError",
+    "ExhaustedError",
+    "ExperienceError",
+    "ForetuneError",
+    "ForetuneWarning",
+    "MethodError",
+    "MissingExtraError",
+    "SpaceError",
+    "UsageError",
+    "explain_missing_extras",
+]
+
 EXTRAS = {
     "jax": "neural",
     "optax": "neural",

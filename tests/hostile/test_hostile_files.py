@@ -26,12 +26,12 @@ from foretune.methods.zero_shot.portfolio import Portfolio
 from foretune.methods.zero_shot.shipped import portfolio as shipped_portfolio
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.search.registry import method
-from foretune.stores.files.safe_pickle import load_plain
 from foretune.stores.formats import TableColumns, import_experience
 from foretune.tables.reading import read_training
 from foretune.tables.table import Table
 from foretune.tables.target import Task
 from foretune.testing.problems import problem
+from foretune_lab.archives.safe_pickle import load_plain
 from tests.automl.samples import mixed_table
 from tests.hostile.readers import signed_artifact
 

@@ -14,7 +14,7 @@ from foretune.methods.zero_shot.quick_opening import spread_by_rank
 from foretune.methods.zero_shot.table import loss_table, shares_configurations
 from foretune.search import prior_ancestry
 from foretune.search.early_opening import EarlyPrior
-from foretune.search.method import Design, Method
+from foretune.search.method_entry import Design, Method
 from foretune.search.optimizer import Optimizer
 from foretune.search.prior_ancestry import fingerprints_of_tasks
 from foretune.search.prior_cache import learnt_prior, prior_of

@@ -25,7 +25,7 @@ from foretune.methods.contracts import (
 from foretune.search import Optimizer, Suggestion, Told, candidates, method
 from foretune.search.candidates import ChosenConfig, WholeSpace
 from foretune.search.local_search import Score
-from foretune.search.method import Design
+from foretune.search.method_entry import Design
 from foretune.search.pending_values import with_beliefs
 from foretune.space import Encoded, Space
 from tests.methods.doubles import PartPosterior, PartPrior

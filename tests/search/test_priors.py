@@ -8,7 +8,7 @@ import pytest
 from foretune.experience import Direction, Experience, Metric
 from foretune.methods.contracts import Prior, Target
 from foretune.search import METHODS, Optimizer
-from foretune.search.method import Method
+from foretune.search.method_entry import Method
 from foretune.search.prior_cache import forget_priors, learnt_prior
 from foretune.testing.problems import problem
 

@@ -9,7 +9,7 @@ from foretune.errors import MethodError, MissingExtraError
 from foretune.experience import Experience, Metric
 from foretune.search import METHODS, Method, method
 from foretune.search.acquisition import ACQUISITIONS
-from foretune.search.method import DESIGNS
+from foretune.search.method_entry import DESIGNS
 from foretune.space import Space
 
 

@@ -1,20 +1,23 @@
 """The public names of a room, imported when they are first used.
 
-A room lists them in its `__init__.pyi`, which type checkers and editors read too (SPEC 1 of
+A room lists them in the stub `__init__.pyi`, which type checkers and editors read too (SPEC 1 of
 Scientific Python). `import foretune.run` then loads nothing of what the room holds.
 """
 
-import ast
+import re
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
+
+_IMPORT = re.compile(r"^from ([\w.]+) import ([^(\n]+|\([^)]+\))", re.MULTILINE)
+_NAME = re.compile(r"(\w+) as \1\b")
 
 
 def export_lazily(
     room: str, init_file: str
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
     """Return `__getattr__`, `__dir__` and `__all__` of a room, from the stub beside its file."""
-    homes = read_homes(Path(init_file).with_suffix(".pyi"))
+    with open(init_file.removesuffix("c") + "i", encoding="utf-8") as stub:
+        homes = read_homes(stub.read())
 
     def load_name(name: str) -> object:
         if name not in homes:
@@ -24,12 +27,8 @@ def export_lazily(
     return load_name, lambda: sorted(homes), sorted(homes)
 
 
-def read_homes(stub: Path) -> dict[str, str]:
-    """Return the module of each name that a stub imports."""
-    imports = ast.parse(stub.read_text(encoding="utf-8")).body
+def read_homes(stub: str) -> dict[str, str]:
+    """Return the module of each name that the text of a stub exports."""
     return {
-        alias.name: node.module
-        for node in imports
-        if isinstance(node, ast.ImportFrom) and node.module
-        for alias in node.names
+        name: module for module, names in _IMPORT.findall(stub) for name in _NAME.findall(names)
     }

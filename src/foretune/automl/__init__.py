@@ -1,4 +1,5 @@
-"""Tables in, models out: the main job, from a plan to a fitted model (`fit`).
+"""Tables in, models out: the main job, from a plan to a fitted model (`fit`)."""
 
-Its rooms, each of which uses only those after it: `knowledge`, `collection`, `models`, `tables`.
-"""
+from foretune._base.lazy_exports import export_lazily
+
+__getattr__, __dir__, __all__ = export_lazily(__name__, __file__)

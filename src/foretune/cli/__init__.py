@@ -23,6 +23,8 @@ from foretune.cli.tune import tune_command
 from foretune.errors import ForetuneError, ForetuneWarning, explain_missing_extras
 from foretune.run import stopping
 
+__all__ = ["COMMANDS", "CommandGroup", "foretune", "main"]
+
 # BLAS makes small matrices many times slower when it uses several threads. A setting of the user
 # wins. The variables count only before NumPy is imported.
 for _variable, _threads in ONE_NUMERIC_THREAD.items():

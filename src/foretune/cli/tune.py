@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from foretune.experience import Experience, Metric
     from foretune.experience.alignment.carry_over import CarriedExperience
     from foretune.report.story import StorySource
-    from foretune.search.method import Method
+    from foretune.search.method_entry import Method
     from foretune.search.optimizer import Optimizer
     from foretune.space import Space
 

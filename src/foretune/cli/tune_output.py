@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from foretune.report.story import StorySource
     from foretune.run.study import Study
     from foretune.run.tuning_loop import Ending
-    from foretune.search.method import Method
+    from foretune.search.method_entry import Method
 
 STOPPED = 130
 """The exit code after Ctrl-C or another request to stop."""

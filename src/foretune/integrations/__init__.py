@@ -1,1 +1,5 @@
 """Foretune inside other tools; one room a tool."""
+
+from foretune._base.lazy_exports import export_lazily
+
+__getattr__, __dir__, __all__ = export_lazily(__name__, __file__)

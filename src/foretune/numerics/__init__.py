@@ -1,1 +1,5 @@
 """Shared maths, each piece once; import its modules."""
+
+from foretune._base.lazy_exports import export_lazily
+
+__getattr__, __dir__, __all__ = export_lazily(__name__, __file__)

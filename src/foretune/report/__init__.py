@@ -1,1 +1,5 @@
 """Tables and figures that a reader meets; each knows numbers and names, none knows benchmarks."""
+
+from foretune._base.lazy_exports import export_lazily
+
+__getattr__, __dir__, __all__ = export_lazily(__name__, __file__)

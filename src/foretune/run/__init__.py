@@ -1,4 +1,5 @@
-"""Evaluating trials: one protocol, in this process or in worker processes with limits.
+"""Running trials in this process or in worker processes with limits, and the loop that tunes."""
 
-Nothing is imported here, so that a worker process starts with little more than what it evaluates.
-"""
+from foretune._base.lazy_exports import export_lazily
+
+__getattr__, __dir__, __all__ = export_lazily(__name__, __file__)

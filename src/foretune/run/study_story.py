@@ -15,7 +15,7 @@ from foretune.methods.contracts import Observations, Target
 from foretune.report.curves import random_search_curve
 from foretune.report.embedding import flatten_embeddings
 from foretune.report.story import MapPoint, Story, StorySource, main_choice, steps_of
-from foretune.search.method import Method
+from foretune.search.method_entry import Method
 from foretune.search.registry import METHODS
 from foretune.space import Encoded, Space
 

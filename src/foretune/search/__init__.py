@@ -1,17 +1,5 @@
 """Acquisition functions, candidates, ask/tell, and the registry of methods."""
 
-from foretune.search.method import Design, Method
-from foretune.search.optimizer import Optimizer
-from foretune.search.registry import METHODS, lazy_learner, method
-from foretune.search.suggestions import Suggestion, Told
+from foretune._base.lazy_exports import export_lazily
 
-__all__ = [
-    "METHODS",
-    "Design",
-    "Method",
-    "Optimizer",
-    "Suggestion",
-    "Told",
-    "lazy_learner",
-    "method",
-]
+__getattr__, __dir__, __all__ = export_lazily(__name__, __file__)

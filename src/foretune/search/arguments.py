@@ -15,7 +15,7 @@ from foretune.experience.alignment.carry_over import carry_over
 from foretune.experience.alignment.missing_policy import USUAL_POLICY
 from foretune.methods.contracts import Prior, Target
 from foretune.search.acquisition import ACQUISITIONS
-from foretune.search.method import DESIGNS, Method
+from foretune.search.method_entry import DESIGNS, Method
 from foretune.search.suggestions import Suggestion, Told
 from foretune.space import Space
 

@@ -37,7 +37,7 @@ from foretune.search.arguments import (
     suggestions_of,
 )
 from foretune.search.candidates import Candidates, ChosenConfig, Pool, WholeSpace
-from foretune.search.method import Design, Method
+from foretune.search.method_entry import Design, Method
 from foretune.search.outlook import Outlook, learn_outlook
 from foretune.search.pending import Pending
 from foretune.search.pending_values import with_beliefs

@@ -9,7 +9,7 @@ They are imported when they are asked for by name, here and in every process of 
 from importlib.metadata import EntryPoint, entry_points
 
 from foretune.errors import MethodError
-from foretune.search.method import Method
+from foretune.search.method_entry import Method
 
 GROUP = "foretune.methods"
 

@@ -15,7 +15,7 @@ from foretune.experience import Experience
 from foretune.experience.fingerprints import fingerprint_of_lessons
 from foretune.methods.contracts import Learner, Prior
 from foretune.search.early_opening import EarlyPrior
-from foretune.search.method import Method
+from foretune.search.method_entry import Method
 from foretune.search.plugins import comes_with_foretune
 from foretune.search.prior_ancestry import ANCESTRY, learnt_on_top
 from foretune.search.registry import METHODS, SHIPPED

@@ -8,7 +8,7 @@ from typing import Any
 
 from foretune.errors import MethodError
 from foretune.methods.contracts import Learner
-from foretune.search.method import Design, Method
+from foretune.search.method_entry import Design, Method
 from foretune.search.plugins import load_plugin, plugin_entry_points
 
 

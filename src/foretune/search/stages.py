@@ -11,7 +11,7 @@ import numpy as np
 
 from foretune.methods.contracts import Prior, Target
 from foretune.search.candidates import nearest
-from foretune.search.method import Design
+from foretune.search.method_entry import Design
 from foretune.space import Encoded
 from foretune.space.algorithms import Algorithms
 

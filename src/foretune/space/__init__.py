@@ -1,7 +1,5 @@
 """What may be tried: spaces, their structure, and configurations as arrays."""
 
-from foretune.space.parameters import Kind, Parameter
-from foretune.space.space import Encoded, Space
-from foretune.space.structure import Algorithm, Stage, Structure
+from foretune._base.lazy_exports import export_lazily
 
-__all__ = ["Algorithm", "Encoded", "Kind", "Parameter", "Space", "Stage", "Structure"]
+__getattr__, __dir__, __all__ = export_lazily(__name__, __file__)

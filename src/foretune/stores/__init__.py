@@ -1,5 +1,5 @@
 """Studies and logs that others and we keep: one room for each kind of store."""
 
-from foretune.stores.formats import IMPORTERS, Importer, TableColumns, import_experience
+from foretune._base.lazy_exports import export_lazily
 
-__all__ = ["IMPORTERS", "Importer", "TableColumns", "import_experience"]
+__getattr__, __dir__, __all__ = export_lazily(__name__, __file__)

@@ -6,7 +6,6 @@ Example:
     ...     method = my_method
 """
 
-from foretune.testing.conformance import MethodConformance
-from foretune.testing.problems import Problem, problem
+from foretune._base.lazy_exports import export_lazily
 
-__all__ = ["MethodConformance", "Problem", "problem"]
+__getattr__, __dir__, __all__ = export_lazily(__name__, __file__)

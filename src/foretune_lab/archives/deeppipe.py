@@ -22,15 +22,14 @@ from ConfigSpace import (
 )
 from numpy.typing import NDArray
 
-from foretune._base.arrays import Bools, Floats, Ints
-from foretune._base.progress import SILENT, Progress, track
 from foretune.errors import ExperienceError
 from foretune.experience import Experience
-from foretune.space import Encoded, Space
-from foretune.space.definition import Draft
-from foretune.stores.files.archive import existing
-from foretune.stores.files.matrices import ERROR, with_records
+from foretune.numerics import Bools, Floats, Ints
+from foretune.plugins import SILENT, Progress, track
+from foretune.space import Draft, Encoded, Space
+from foretune.stores import existing
 from foretune_lab.archives.deeppipe_layouts import FLAG, LAYOUTS, NONE, DatasetLayout, Encoder
+from foretune_lab.archives.matrices import ERROR, with_records
 
 NEEDED = (
     "pipelines",

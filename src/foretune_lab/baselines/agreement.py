@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from foretune._base.arrays import Floats
+from foretune.numerics import Floats
 
 PEAK = 0.75
 """The weight of full agreement, and so the target's own."""

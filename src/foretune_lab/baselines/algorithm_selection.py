@@ -18,19 +18,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretune._base.arrays import Bools, Floats, Ints
-from foretune._base.progress import Progress
 from foretune.experience import Experience
-from foretune.methods.contracts import Learner, Prior, Region, Surrogate, Target
-from foretune.methods.gp.gaussian_process import GaussianProcessSurrogate
-from foretune.methods.past_data import PastTask, check_space, past_tasks, require_experience
-from foretune.methods.random.no_surrogate import NoSurrogate
-from foretune.numerics.artifact import load_artifact, save_artifact
-from foretune.numerics.lambdamart import Ranker, relevances
-from foretune.numerics.normalise import share_of_better
-from foretune.numerics.transforms import standardise
-from foretune.space import Encoded, Space
-from foretune.space.algorithms import Algorithms
+from foretune.methods import (
+    GaussianProcessSurrogate,
+    Learner,
+    NoSurrogate,
+    PastTask,
+    Prior,
+    Region,
+    Surrogate,
+    Target,
+    check_space,
+    past_tasks,
+    require_experience,
+)
+from foretune.numerics import (
+    Bools,
+    Floats,
+    Ints,
+    Ranker,
+    load_artifact,
+    relevances,
+    save_artifact,
+    share_of_better,
+    standardise,
+)
+from foretune.plugins import Progress
+from foretune.space import Algorithms, Encoded, Space
 
 VERSION = 1
 TOP = 10

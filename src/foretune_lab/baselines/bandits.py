@@ -10,16 +10,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretune._base.arrays import Bools, Floats, Ints
-from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
-from foretune.methods.forest.forest import ForestSurrogate
-from foretune.methods.random.stateless import StatelessLearner
-from foretune.numerics.anchored import AnchoredFit
-from foretune.numerics.gp import GP
-from foretune.numerics.objectives import scalarise
-from foretune.numerics.transforms import Standardise, standardise
-from foretune.space import Encoded, Space
-from foretune.space.algorithms import Algorithms
+from foretune.methods import (
+    ForestSurrogate,
+    Observations,
+    Posterior,
+    Prediction,
+    StatelessLearner,
+    Surrogate,
+    Target,
+)
+from foretune.numerics import (
+    GP,
+    AnchoredFit,
+    Bools,
+    Floats,
+    Ints,
+    Standardise,
+    scalarise,
+    standardise,
+)
+from foretune.space import Algorithms, Encoded, Space
 
 HORIZON = 200
 """Trials of the whole search, to which rising bandits look ahead (the CASH paper's number)."""

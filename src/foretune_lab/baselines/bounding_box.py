@@ -11,14 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from foretune._base.arrays import Bools, Floats, Ints
-from foretune.methods.contracts import Prior, Region, Surrogate, Target
-from foretune.methods.gp.gaussian_process import GaussianProcessSurrogate
-from foretune.methods.past_data import check_space
-from foretune.methods.rgpe.best_of_past import BestOfEachLearner, save_configs
-from foretune.numerics.transforms import standardise
-from foretune.space import Encoded, Kind, Space
-from foretune.space.sampling import legal_values
+from foretune.methods import GaussianProcessSurrogate, Prior, Region, Surrogate, Target, check_space
+from foretune.numerics import Bools, Floats, Ints, standardise
+from foretune.space import Encoded, Kind, Space, legal_values
+from foretune_lab.baselines.best_of_past import BestOfEachLearner, save_configs
 
 KIND = "foretune-autogp"
 

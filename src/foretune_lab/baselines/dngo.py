@@ -14,13 +14,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from foretune._base.arrays import Floats
-from foretune.methods.contracts import Observations, Posterior, Surrogate
-from foretune.methods.random.stateless import StatelessLearner
-from foretune.numerics.anchored import informative_subset
-from foretune.numerics.objectives import scalarise
-from foretune.numerics.training import Layer, advance, bucket, cache_compilation, start_descent
-from foretune.numerics.transforms import standardise
+from foretune.methods import Observations, Posterior, StatelessLearner, Surrogate
+from foretune.numerics import (
+    Floats,
+    Layer,
+    advance,
+    bucket,
+    cache_compilation,
+    informative_subset,
+    scalarise,
+    standardise,
+    start_descent,
+)
 from foretune.space import Encoded
 from foretune_lab.baselines.ablr import Layers, RegressionPosterior, activations
 from foretune_lab.baselines.regression import Regression, fit_precisions

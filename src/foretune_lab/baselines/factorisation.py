@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from foretune._base.arrays import Floats
-from foretune.methods.past_data import Catalogue, PastTask
+from foretune.methods import Catalogue, PastTask
+from foretune.numerics import Floats
 from foretune.space import Encoded
 
 RANK = 20

@@ -18,36 +18,47 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from foretune._base.arrays import Floats
-from foretune._base.progress import Progress
 from foretune.experience import Experience
-from foretune.methods.contracts import (
+from foretune.methods import (
     Learner,
     Observations,
     Posterior,
     Prediction,
     Prior,
+    StatelessLearner,
     Surrogate,
     Target,
+    check_space,
+    past_tasks,
+    require_experience,
+    split_tasks,
 )
-from foretune.methods.past_data import check_space, past_tasks, require_experience, split_tasks
-from foretune.methods.random.stateless import StatelessLearner
-from foretune.numerics.anchored import LARGEST_GP, informative_subset
-from foretune.numerics.artifact import load_artifact, save_artifact
-from foretune.numerics.deep_kernel import (
+from foretune.numerics import (
+    GP,
+    LARGEST_GP,
     Curriculum,
     DeepKernel,
+    Floats,
     Kernel,
+    Layer,
+    Layers,
     Schedule,
+    apply_relu_layers,
+    as_arrays,
+    bucket,
+    cache_compilation,
     fine_tune,
+    informative_subset,
     initial_kernel,
+    initial_layers,
+    jax_layers,
+    load_artifact,
     meta_train,
+    save_artifact,
+    scalarise,
+    standardise,
 )
-from foretune.numerics.gp import GP
-from foretune.numerics.networks import Layers, apply_relu_layers, initial_layers
-from foretune.numerics.objectives import scalarise
-from foretune.numerics.training import Layer, as_arrays, bucket, cache_compilation, jax_layers
-from foretune.numerics.transforms import standardise
+from foretune.plugins import Progress
 from foretune.space import Encoded, Space
 
 VERSION = 1

@@ -14,10 +14,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from foretune._base.arrays import Floats, Ints
-from foretune._base.progress import Progress
 from foretune.experience import Experience
-from foretune.methods.contracts import (
+from foretune.methods import (
+    CachedOnPool,
+    Catalogue,
     Learner,
     Observations,
     Posterior,
@@ -25,17 +25,12 @@ from foretune.methods.contracts import (
     Prior,
     Surrogate,
     Target,
-)
-from foretune.methods.past_data import (
-    CachedOnPool,
-    Catalogue,
     check_space,
     past_tasks,
     require_experience,
 )
-from foretune.numerics.artifact import load_artifact, save_artifact
-from foretune.numerics.objectives import scalarise
-from foretune.numerics.transforms import standardise
+from foretune.numerics import Floats, Ints, load_artifact, save_artifact, scalarise, standardise
+from foretune.plugins import Progress
 from foretune.space import Encoded, Space
 from foretune_lab.baselines.factorisation import (
     LowRank,

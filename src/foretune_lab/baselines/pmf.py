@@ -14,10 +14,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from foretune._base.arrays import Floats
-from foretune._base.progress import Progress
 from foretune.experience import Experience
-from foretune.methods.contracts import (
+from foretune.methods import (
+    CachedOnPool,
+    Catalogue,
     Learner,
     Observations,
     Posterior,
@@ -25,29 +25,30 @@ from foretune.methods.contracts import (
     Prior,
     Surrogate,
     Target,
-)
-from foretune.methods.past_data import (
-    CachedOnPool,
-    Catalogue,
     check_space,
     past_tasks,
     require_experience,
     split_tasks,
 )
-from foretune.numerics.anchored import LARGEST_GP, informative_subset
-from foretune.numerics.artifact import load_artifact, save_artifact
-from foretune.numerics.deep_kernel import (
+from foretune.numerics import (
+    GP,
+    LARGEST_GP,
     Curriculum,
     DeepKernel,
+    Floats,
+    GPHyper,
     Schedule,
+    bucket,
+    cache_compilation,
+    informative_subset,
     initial_kernel,
+    load_artifact,
     meta_train,
+    save_artifact,
+    scalarise,
+    standardise,
 )
-from foretune.numerics.gp import GP
-from foretune.numerics.hyper import GPHyper
-from foretune.numerics.objectives import scalarise
-from foretune.numerics.training import bucket, cache_compilation
-from foretune.numerics.transforms import standardise
+from foretune.plugins import Progress
 from foretune.space import Encoded, Space
 from foretune_lab.baselines.factorisation import (
     RANK,

@@ -12,26 +12,38 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import minimize
 
-from foretune._base.arrays import Bools, Floats, Ints
-from foretune._base.progress import Progress, track
 from foretune.experience import Experience
-from foretune.methods.contracts import (
+from foretune.methods import (
     Learner,
     Observations,
+    PastTask,
     Posterior,
     Prediction,
     Prior,
     Surrogate,
     Target,
+    check_space,
+    past_tasks,
+    require_experience,
 )
-from foretune.methods.past_data import PastTask, check_space, past_tasks, require_experience
-from foretune.numerics.artifact import load_artifact, save_artifact
-from foretune.numerics.gp import GP, fit_hyper, negative_log_posterior
-from foretune.numerics.hyper import GPHyper, hyper_bounds, prior_mode
-from foretune.numerics.objectives import scalarise
-from foretune.numerics.transforms import AS_THEY_ARE, standardise
-from foretune.space import Encoded, Space
-from foretune.space.algorithms import Algorithms
+from foretune.numerics import (
+    AS_THEY_ARE,
+    GP,
+    Bools,
+    Floats,
+    GPHyper,
+    Ints,
+    fit_hyper,
+    hyper_bounds,
+    load_artifact,
+    negative_log_posterior,
+    prior_mode,
+    save_artifact,
+    scalarise,
+    standardise,
+)
+from foretune.plugins import Progress, track
+from foretune.space import Algorithms, Encoded, Space
 from foretune_lab.baselines.bandits import own_groups, own_inputs
 
 KIND = "foretune-pretrained-gps"

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.optimize import minimize
 
-from foretune._base.arrays import Floats
+from foretune.numerics import Floats
 
 LOG_PRECISIONS = (float(np.log(1e-3)), float(np.log(1e5)))
 """Bounds of fitted precisions that keep every covariance well conditioned."""

@@ -12,14 +12,26 @@ from functools import partial
 
 import numpy as np
 
-from foretune._base.arrays import Floats
-from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
-from foretune.methods.gp.gaussian_process import GaussianProcessSurrogate
-from foretune.methods.rgpe.source_processes import SourceLimits, SourcesLearner, Voices
-from foretune.methods.rgpe.stacked import ExpectedLosses
-from foretune.numerics.acquisition import expected_improvement, log_of_improvement
-from foretune.numerics.objectives import scalarise
-from foretune.numerics.transforms import copula_scores, standardise
+from foretune.methods import (
+    ExpectedLosses,
+    GaussianProcessSurrogate,
+    Observations,
+    Posterior,
+    Prediction,
+    SourceLimits,
+    SourcesLearner,
+    Surrogate,
+    Target,
+    Voices,
+)
+from foretune.numerics import (
+    Floats,
+    copula_scores,
+    expected_improvement,
+    log_of_improvement,
+    scalarise,
+    standardise,
+)
 from foretune.space import Encoded
 from foretune_lab.baselines.agreement import PEAK, epanechnikov, rank_distances
 

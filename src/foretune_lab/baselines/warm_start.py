@@ -8,12 +8,10 @@ past tasks, so that a short budget spends its trials well however many past task
 from dataclasses import dataclass
 from pathlib import Path
 
-from foretune.methods.contracts import Prior, Surrogate, Target
-from foretune.methods.gp.gaussian_process import GaussianProcessSurrogate
-from foretune.methods.past_data import check_space
-from foretune.methods.rgpe.best_of_past import BestOfEachLearner, save_configs
-from foretune.numerics.transforms import standardise
+from foretune.methods import GaussianProcessSurrogate, Prior, Surrogate, Target, check_space
+from foretune.numerics import standardise
 from foretune.space import Encoded
+from foretune_lab.baselines.best_of_past import BestOfEachLearner, save_configs
 
 KIND = "foretune-ws-gp"
 

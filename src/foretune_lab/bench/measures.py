@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from foretune._base.arrays import Floats
+from foretune.numerics import Floats
 from foretune_lab.bench.metrics import (
     distance_to_minimum,
     hypervolume,

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from foretune._base.arrays import Floats
-from foretune.numerics.objectives import pareto_front
+from foretune.numerics import Floats, pareto_front
 
 NEXT_TO_IMPOSSIBLE = 1e-200
 

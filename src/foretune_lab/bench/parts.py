@@ -18,8 +18,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from foretune._base.files import replace_file, try_lock, write_text
 from foretune.errors import UsageError
+from foretune.plugins import replace_file, try_lock, write_text
 from foretune_lab.bench.results import ReplaySettings
 from foretune_lab.bench.run import MethodRun
 

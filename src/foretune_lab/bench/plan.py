@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from foretune._base.progress import SILENT, Progress
 from foretune.errors import ExperienceError, UsageError
 from foretune.experience import Experience, Split, find_splits
+from foretune.plugins import SILENT, Progress
 from foretune.search import method
 from foretune_lab.bench.run import Group, RunPlan
 from foretune_lab.bench.starts import Beginnings, Start, beginnings, has_recorded_start

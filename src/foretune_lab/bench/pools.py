@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from foretune._base.arrays import Floats
 from foretune.experience import Experience
-from foretune.numerics.objectives import pareto_front
+from foretune.numerics import Floats, pareto_front
 from foretune.space import Encoded
 from foretune_lab.bench.metrics import random_search_minimum
 

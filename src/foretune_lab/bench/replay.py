@@ -8,11 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from foretune._base.progress import SILENT, Progress
 from foretune.errors import MethodError, UsageError
-from foretune.experience import Experience
-from foretune.experience.fingerprints import fingerprint_of_evaluations
-from foretune.experience.splits import LEAVE_ONE_OUT
+from foretune.experience import LEAVE_ONE_OUT, Experience, fingerprint_of_evaluations
+from foretune.plugins import SILENT, Progress
 from foretune.search import method
 from foretune_lab.bench.parts import Parts
 from foretune_lab.bench.plan import HeldOut, groups_of, plan_held_out

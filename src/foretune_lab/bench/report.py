@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foretune.errors import UsageError
-from foretune.report.figures import save_figure
-from foretune.report.tables import TextTable
-from foretune.report.terminal import terminal_plot
-from foretune.report.wording import count_text
+from foretune.report import count_text
 from foretune.search import METHODS
 from foretune_lab.bench import measures, summary
 from foretune_lab.bench.comparison import Compared, compare_methods, compare_over_suites
 from foretune_lab.bench.figures import distance_curves, figures_of_ranks, figures_of_suite
 from foretune_lab.bench.results import Curves, Results, curves_of, merge, read
+from foretune_lab.drawing.figures import save_figure
+from foretune_lab.drawing.tables import TextTable
+from foretune_lab.drawing.terminal_plot import terminal_plot
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

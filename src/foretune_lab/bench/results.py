@@ -11,10 +11,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from foretune._base.arrays import Bools, Floats, Ints
-from foretune._base.files import replace_file
 from foretune.errors import ExperienceError, ForetuneError, UsageError
-from foretune.report.wording import count_text
+from foretune.numerics import Bools, Floats, Ints
+from foretune.plugins import replace_file
+from foretune.report import count_text
 from foretune_lab.bench.metrics import best_so_far
 from foretune_lab.bench.pools import PoolFacts
 

@@ -9,12 +9,11 @@ from time import perf_counter
 import numpy as np
 import pyarrow as pa
 
-from foretune._base.arrays import Floats
-from foretune._base.names import quote_names
-from foretune._base.progress import SILENT
 from foretune.errors import explain_missing_extras
 from foretune.experience import Experience, Split, Status, for_learning
-from foretune.methods.contracts import Prior, Target
+from foretune.methods import Prior, Target
+from foretune.numerics import Floats
+from foretune.plugins import SILENT, quote_names
 from foretune.search import Method, Optimizer, Told, method
 from foretune_lab.bench.metrics import best_so_far
 from foretune_lab.bench.pools import TaskPool, pool_of

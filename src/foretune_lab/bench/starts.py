@@ -8,12 +8,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from foretune._base.arrays import Ints
-from foretune._base.progress import SILENT, Progress, track
 from foretune.errors import UsageError
 from foretune.experience import Experience, Split, for_learning
-from foretune.methods.zero_shot.build import Recipe, portfolio_start
-from foretune.search.seeds import derive_seed
+from foretune.methods import Recipe, portfolio_start
+from foretune.numerics import Ints
+from foretune.plugins import SILENT, Progress, track
+from foretune.search import derive_seed
 from foretune.space import Encoded
 
 NONE = "none"

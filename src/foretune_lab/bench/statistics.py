@@ -10,8 +10,8 @@ from itertools import combinations
 import numpy as np
 from scipy import stats
 
-from foretune._base.arrays import Floats
 from foretune.errors import UsageError
+from foretune.numerics import Floats
 
 SIGNIFICANCE = 0.05
 LARGEST_EXACT = 100

@@ -5,13 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import stats
 
-from foretune._base.arrays import Floats
-from foretune.numerics.normalise import relative_error_difference
-from foretune.report.tables import Cell, TextTable, format_cell
+from foretune.numerics import Floats, relative_error_difference
 from foretune_lab.bench import measures
 from foretune_lab.bench.comparison import TOGETHER, Compared
 from foretune_lab.bench.metrics import average_distance_to_minimum, half_width
 from foretune_lab.bench.results import Curves
+from foretune_lab.drawing.tables import Cell, TextTable, format_cell
 
 EXACT_RANDOM = "random (exact)"
 

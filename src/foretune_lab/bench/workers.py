@@ -13,10 +13,9 @@ from multiprocessing import parent_process
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from foretune._base.progress import Progress
-from foretune._base.threads import ONE_NUMERIC_THREAD
 from foretune.errors import ForetuneError, MethodError
 from foretune.experience import Experience
+from foretune.plugins import ONE_NUMERIC_THREAD, Progress
 from foretune_lab.bench.parts import Parts
 from foretune_lab.bench.results import ReplaySettings
 from foretune_lab.bench.run import Group, play

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import click
 
-from foretune.cli.names import names_in
-from foretune.cli.output_paths import check_experience_out, check_out
 from foretune.errors import UsageError
+from foretune.plugins import check_experience_out, check_out, names_in
 
 FILE = click.Path(path_type=Path)
 
@@ -80,8 +79,8 @@ def run_command(
       foretune bench run --experience hpob-5860.parquet --split hpob --start recorded \\
         --methods gp,rgpe --trials 105 --seeds 5 --out hpob-results.parquet
     """
-    from foretune._base.terminal import TerminalProgress
     from foretune.experience import Experience
+    from foretune.plugins import TerminalProgress
     from foretune_lab.bench.replay import replay
 
     check_out(out, ".parquet")
@@ -156,7 +155,7 @@ def fetch_command(name: str, out: Path) -> None:
     Example:
       foretune bench fetch oboe -o oboe.parquet
     """
-    from foretune._base.terminal import TerminalProgress
+    from foretune.plugins import TerminalProgress
     from foretune_lab.bench.fetch import fetch
 
     check_experience_out(out)
@@ -174,7 +173,7 @@ def demo_command(trials: int, seeds: int, jobs: int, out: Path) -> None:
     It holds the cross-validated errors of 150 support vector machines on each of 15 real
     datasets. Every dataset is tuned in turn, by methods that know the other 14 or none.
     """
-    from foretune._base.terminal import TerminalProgress
+    from foretune.plugins import TerminalProgress
     from foretune_lab.bench.demo import DEMO_METHODS, demo_experience
     from foretune_lab.bench.replay import replay
     from foretune_lab.bench.report import report

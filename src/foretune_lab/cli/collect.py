@@ -8,11 +8,8 @@ from pathlib import Path
 
 import click
 
-from foretune.automl.space_names import SHIPPED_SPACES
-from foretune.cli.executor_options import executor_options
-from foretune.cli.names import names_in
-from foretune.cli.output_paths import check_experience_out
-from foretune.cli.quantities import SEED, memory, seconds
+from foretune.automl import SHIPPED_SPACES
+from foretune.plugins import SEED, check_experience_out, executor_options, memory, names_in, seconds
 
 """The shipped spaces, written out so that `--help` need not import them; a test compares."""
 LINE_SECONDS = 60.0
@@ -148,11 +145,10 @@ def collect_command(
           --time-limit 20s -o cash.parquet
       foretune collect --space pipeline-regression --datasets tables/ --target price -o own.parquet
     """
-    from foretune._base.terminal import TerminalProgress
-    from foretune.automl.evaluation import Protocol
-    from foretune.automl.spaces import load_shipped_space
+    from foretune.automl import Protocol, load_shipped_space
     from foretune.experience import summarise
-    from foretune.run.executor_choice import ExecutorChoice
+    from foretune.plugins import TerminalProgress
+    from foretune.run import ExecutorChoice
     from foretune_lab.collect.collect import collect
     from foretune_lab.collect.recipe import CollectionRecipe
     from foretune_lab.collect.table_sources import sources

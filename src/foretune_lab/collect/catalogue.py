@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from foretune._base.names import suggestion
 from foretune.errors import UsageError
+from foretune.plugins import suggestion
 from foretune.tables.formats.reader import read_frame
 from foretune.tables.table import Table
 from foretune.tables.target import Task

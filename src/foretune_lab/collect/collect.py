@@ -12,15 +12,19 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from foretune._base.files import check_folder_of
-from foretune._base.progress import SILENT, Progress
-from foretune.automl.spaces import load_shipped_space
+from foretune.automl import load_shipped_space
 from foretune.errors import UsageError
-from foretune.experience import Evaluation, Experience, Status
-from foretune.experience.evaluation import FINAL_STATUSES
-from foretune.experience.evaluation_rows import build_experience, list_evaluations
-from foretune.experience.journal import Journal
-from foretune.run.executor import Executor
+from foretune.experience import (
+    FINAL_STATUSES,
+    Evaluation,
+    Experience,
+    Journal,
+    Status,
+    build_experience,
+    list_evaluations,
+)
+from foretune.plugins import SILENT, Progress, check_folder_of
+from foretune.run import Executor
 from foretune.space import Encoded, Space
 from foretune_lab.collect.families import choose_holdout_families
 from foretune_lab.collect.prepared_tables import PreparedTable, prepare

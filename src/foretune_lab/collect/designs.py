@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from itertools import chain, zip_longest
 from zlib import crc32
 
-from foretune.automl.spaces import ShippedSpace
+from foretune.automl import ShippedSpace
 from foretune.errors import UsageError
-from foretune.search.seeds import derive_seed
-from foretune.space import Encoded, Space
-from foretune.space.notation import SEPARATOR
+from foretune.search import derive_seed
+from foretune.space import SEPARATOR, Encoded, Space
 from foretune_lab.collect.grids import CASH_GRIDS, points
 
 

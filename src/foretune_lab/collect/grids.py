@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from foretune._base.arrays import Ints
+from foretune.numerics import Ints
 
 Grid = Mapping[str, Sequence[Any]]
 """{hyperparameter: its values}"""

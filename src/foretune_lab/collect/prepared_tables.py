@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from foretune._base.files import write_text
-from foretune._base.progress import Progress
+from foretune.plugins import Progress, write_text
 from foretune.tables.identity import fingerprint
 from foretune.tables.table import Table
 from foretune.tables.table_features import description

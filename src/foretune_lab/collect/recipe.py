@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foretune._base.files import try_lock, write_text
-from foretune._base.names import quote_names
-from foretune.automl.evaluation import Protocol
-from foretune.automl.metrics import scorer
-from foretune.automl.spaces import load_shipped_space
+from foretune.automl import Protocol, load_shipped_space, scorer
 from foretune.errors import UsageError
 from foretune.experience import Experience, Metric
-from foretune.run.executor import Limits
+from foretune.plugins import quote_names, try_lock, write_text
+from foretune.run import Limits
 from foretune.space import Encoded
 from foretune_lab.collect.designs import draw_shared_configs
 

@@ -7,9 +7,8 @@ on one dataset is often good on others, so it is worth an evaluation on all of t
 from itertools import chain
 
 from foretune.experience import Experience, Status
-from foretune.methods.contracts import Target
-from foretune.search import Optimizer, Told, method
-from foretune.search.seeds import derive_seed
+from foretune.methods import Target
+from foretune.search import Optimizer, Told, derive_seed, method
 from foretune.space import Encoded
 
 METHOD = "gcp"

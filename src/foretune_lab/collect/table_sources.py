@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from foretune._base.names import quote_names
 from foretune.errors import UsageError
+from foretune.plugins import quote_names
 from foretune.tables.formats.reader import read_parts, table_name
 from foretune.tables.reading import read_training
 from foretune.tables.table import Table

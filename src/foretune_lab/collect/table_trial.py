@@ -6,8 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from foretune.automl.evaluation import Protocol, evaluate
-from foretune.automl.worker_tables import load_libraries, open_table
+from foretune.automl import Protocol, evaluate, load_libraries, open_table
 
 TableJob: TypeAlias = tuple[str, Mapping[str, Any]]
 """A task and a configuration."""

@@ -5,15 +5,15 @@ from foretune.errors import ArtifactError, MethodError
 from foretune.experience import Direction, Experience, Metric
 from foretune.methods.contracts import Target
 from foretune.methods.past_data import PastTask, check_space, past_tasks, require_experience
-from foretune.methods.rgpe.best_of_past import (
+from foretune.numerics.transforms import copula_scores, standardise
+from foretune.space import Space
+from foretune.testing import problem
+from foretune_lab.baselines.best_of_past import (
     best_of_each,
     load_configs,
     order_tasks,
     save_configs,
 )
-from foretune.numerics.transforms import copula_scores, standardise
-from foretune.space import Space
-from foretune.testing import problem
 from tests.methods.baselines.examples import SPACE, small_experience
 
 

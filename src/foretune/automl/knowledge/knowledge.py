@@ -27,7 +27,7 @@ from foretune.methods.auto.learn import cheapest_first
 from foretune.methods.contracts import Prior, Target
 from foretune.methods.zero_shot.portfolio import Portfolio
 from foretune.report.wording import count_text
-from foretune.search.method import Method
+from foretune.search.method_entry import Method
 from foretune.search.prior_cache import forget_priors, learnt_prior
 from foretune.space import Encoded, Space
 from foretune.tables.identity import identity

@@ -40,7 +40,7 @@ from foretune.stores.files.table_files import (
     FileTable,
     is_parquet,
     need_columns,
-    read_table,
+    read_columns,
 )
 from foretune.stores.formats import TableColumns, check_ignore_names, direction_of
 
@@ -185,7 +185,7 @@ def _read(
         bare = name.removeprefix(prefix)
         return bare not in columns.ignored if only is None else bare in only
 
-    table = read_table(source, progress, texts=[columns.task], wanted=wanted)
+    table = read_columns(source, progress, texts=[columns.task], wanted=wanted)
     need_columns(table.names, named, source)
     return _without_prefix(table, named, prefix) if prefix else table
 

@@ -95,7 +95,7 @@ class FileTable:
         )
 
 
-def read_table(
+def read_columns(
     source: Path | str,
     progress: Progress = SILENT,
     *,

@@ -3,11 +3,11 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from foretune.report.embedding import (
+from foretune.report.embedding import flatten_embeddings
+from foretune_lab.drawing.embedding import (
     ByLoss,
     ByName,
     draw_embedding,
-    flatten_embeddings,
     spread_sample,
 )
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from foretune._base.arrays import Bools
 from foretune.experience import Direction, Experience, Metric
+from foretune.numerics import Bools
 
 ERROR = Metric("error", Direction.MIN)
 

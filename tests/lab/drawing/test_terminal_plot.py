@@ -1,6 +1,6 @@
 import numpy as np
 
-from foretune.report.terminal import terminal_plot
+from foretune_lab.drawing.terminal_plot import terminal_plot
 
 
 def canvas(plot, height):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foretune.errors import MissingExtraError
-from foretune.report.figures import (
+from foretune_lab.drawing.figures import (
     PALETTE,
     REFERENCE_COLOUR,
     Curve,

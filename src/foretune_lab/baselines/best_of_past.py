@@ -7,14 +7,10 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from foretune._base.arrays import Floats, Ints
-from foretune._base.progress import Progress
 from foretune.experience import Experience
-from foretune.methods.contracts import Learner, Prior
-from foretune.methods.past_data import PastTask, past_tasks, require_experience
-from foretune.numerics.artifact import load_artifact, save_artifact
-from foretune.numerics.normalise import keep_losses
-from foretune.numerics.transforms import standardise
+from foretune.methods import Learner, PastTask, Prior, past_tasks, require_experience
+from foretune.numerics import Floats, Ints, keep_losses, load_artifact, save_artifact, standardise
+from foretune.plugins import Progress
 from foretune.space import Encoded, Space
 
 VERSION = 1

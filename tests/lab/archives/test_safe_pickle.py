@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from foretune.errors import ExperienceError
-from foretune.stores.files.safe_pickle import load_plain
+from foretune_lab.archives.safe_pickle import load_plain
 from tests.refusals import refuses
 
 PLAIN = {"00": {"loss": [1.0, 2.5], "n": (1, None, True)}, "b": [b"x", {1, 2}, frozenset({3})]}

@@ -3,7 +3,7 @@ import io
 
 import pytest
 
-from foretune.report.tables import TextTable, format_cell
+from foretune_lab.drawing.tables import TextTable, format_cell
 
 TABLE = TextTable(
     "losses",

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from foretune._base.arrays import Floats
 from foretune.experience import Direction, Metric
-from foretune.report.figures import PALETTE, REFERENCE_COLOUR, empty_panels, figure_style
+from foretune.numerics import Floats
+from foretune_lab.drawing.figures import PALETTE, REFERENCE_COLOUR, empty_panels, figure_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from foretune._base.arrays import Floats
 from foretune.errors import MissingExtraError
+from foretune.numerics import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

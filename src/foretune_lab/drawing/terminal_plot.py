@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from foretune._base.arrays import Bools, Floats
+from foretune.numerics import Bools, Floats
 
 _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 """The bit of each dot in a braille character: 4 rows, 2 columns."""

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from foretune.experience import Direction, Metric
-from foretune.report.figures import save_figure
-from foretune.report.fronts import Fronts, draw_fronts
+from foretune_lab.drawing.figures import save_figure
+from foretune_lab.drawing.fronts import Fronts, draw_fronts
 
 pytest.importorskip("matplotlib")
 

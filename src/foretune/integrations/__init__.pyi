@@ -1,0 +1,1 @@
+from foretune.integrations.search_cv import ForetuneSearchCV as ForetuneSearchCV
