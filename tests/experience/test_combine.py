@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from foretune.errors import ExperienceError, SpaceError, UsageError
+from foretune.errors import SpaceError
 from foretune.experience import Direction, Evaluation, Experience, Metric, Status
 from foretune.space import Space
+from tests.refusals import refuses
 
 from .examples import ACCURACY, CASH, ERROR, NAN, experiences, notes_of, one_metric, rows_of, small
 
@@ -45,24 +46,24 @@ def test_a_repeated_measurement_is_a_row_of_its_own() -> None:
 def test_bad_evaluations_are_refused() -> None:
     experience = one_metric({"a": [1.0]})
     good = {"rate": 1e-3, "depth": 1}
-    with pytest.raises(ExperienceError, match="got 'eror': did you mean 'error'"):
+    with refuses("unknown-metric", value="eror"):
         experience.append([Evaluation("a", good, {"eror": 1.0})])
-    with pytest.raises(SpaceError, match="depth"):
+    with refuses("illegal-value", field="depth", value=99):
         experience.append([Evaluation("a", good | {"depth": 99}, {"error": 1.0})])
-    with pytest.raises(ExperienceError, match="name of a task"):
+    with refuses("not-a-name", field="task", value=""):
         experience.append([Evaluation("", good, {"error": 1.0})])
-    with pytest.raises(ExperienceError, match=r"must be a number .* but 'error' is None"):
+    with refuses("not-a-number", field="error", value=None):
         experience.append([Evaluation("a", good, {"error": None})])
-    with pytest.raises(ExperienceError, match="'error' is 1000"):
+    with refuses("not-a-number", field="error", value=10**400):
         experience.append([Evaluation("a", good, {"error": 10**400})])
-    with pytest.raises(ExperienceError, match="'seconds' is 'long'"):
+    with refuses("not-a-number", field="seconds", value="long"):
         experience.append([Evaluation("a", good, {"error": 1.0}, seconds="long")])
-    with pytest.raises(ExperienceError, match=r"must be a dict, but got 1\.0"):
+    with refuses("not-a-mapping", field="values", value=1.0):
         experience.append([Evaluation("a", good, 1.0)])
-    with pytest.raises(UsageError, match=r"must be one of DONE.*but got 'broken'"):
+    with refuses("unknown-status", value="broken"):
         experience.append([Evaluation("a", good, {"error": 1.0}, status="broken")])
     for no_list in (Evaluation("a", good, {"error": 1.0}), [{"error": 1.0}]):
-        with pytest.raises(ExperienceError, match=r"append takes a list of Evaluation, but got"):
+        with refuses("not-evaluations", value=no_list):
             experience.append(no_list)
 
 
@@ -145,9 +146,9 @@ def test_metrics_are_matched_by_name() -> None:
 
 def test_metrics_and_directions_must_agree() -> None:
     first = one_metric({"a": [1.0]})
-    with pytest.raises(ExperienceError, match="'error' and 'accuracy'"):
+    with refuses("different-metrics"):
         first.merge(one_metric({"a": [1.0]}, ACCURACY))
-    with pytest.raises(ExperienceError, match="'error' is 'min' in one and 'max' in the other"):
+    with refuses("different-directions", field="error"):
         first.merge(one_metric({"a": [1.0]}, Metric("error", Direction.MAX)))
 
 
@@ -160,7 +161,7 @@ def test_notes_of_both_are_kept() -> None:
     assert both.meta_features["rice"] == {"rows": 9.0}
     assert both.meta_features["iris"]["rows"] == 150.0
     assert set(both.splits) == {"paper", "mine"}
-    with pytest.raises(ExperienceError, match="'paper' differs"):
+    with refuses("different-splits", field="paper"):
         first.merge(second.with_splits({"paper": {"train": ["rice"]}}))
 
 

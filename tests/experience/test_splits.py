@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretune.errors import ExperienceError
 from foretune.experience import (
     Experience,
     Split,
@@ -15,6 +14,7 @@ from foretune.experience import (
     leave_one_out,
     recorded_split,
 )
+from tests.refusals import refuses
 
 from .examples import one_metric, small
 
@@ -61,15 +61,15 @@ def test_folds_are_of_equal_size_and_follow_the_seed() -> None:
 
 @pytest.mark.parametrize("k", [0, 1, 4])
 def test_an_impossible_number_of_folds_is_refused(k: int) -> None:
-    with pytest.raises(ExperienceError, match=f"between 2 and .* 3, but got {k}"):
+    with refuses("wrong-number-of-folds", value=k):
         list(k_fold(tasks(3), k, seed=0))
 
 
 def test_named_splits() -> None:
     assert recorded_split(small(), "paper") == Split("paper", ("iris",), (), ("wine",))
-    with pytest.raises(ExperienceError, match="got 'papr': did you mean 'paper'"):
+    with refuses("unknown-split", value="papr"):
         recorded_split(small(), "papr")
-    with pytest.raises(ExperienceError, match="no named splits"):
+    with refuses("unknown-split"):
         recorded_split(tasks(2), "paper")
 
 
@@ -79,9 +79,9 @@ def test_splits_are_called_by_what_they_are() -> None:
     assert find_splits(experience, "3-fold") == list(k_fold(experience, 3, seed=0))
     assert find_splits(experience, "3-fold:7") == list(k_fold(experience, 3, seed=7))
     assert find_splits(small(), "paper") == [recorded_split(small(), "paper")]
-    with pytest.raises(ExperienceError, match="6, but got 7"):
+    with refuses("wrong-number-of-folds", value=7):
         find_splits(experience, "7-fold")
-    with pytest.raises(ExperienceError, match="got '3-folds'"):
+    with refuses("unknown-split", value="3-folds"):
         find_splits(experience, "3-folds")
 
 

@@ -11,6 +11,7 @@ from foretune.errors import SpaceError
 from foretune.space import Space, limits
 from foretune.space.neighbours import MOST_CELLS
 from foretune.space.text_format import parse_space
+from tests.refusals import refuses
 
 
 def deep(levels):
@@ -76,16 +77,16 @@ def test_two_hundred_levels_of_choices_work_throughout(given):
 @pytest.mark.parametrize("levels", [401, 900, 5_000, 100_000])
 def test_deeper_choices_are_refused_with_the_limit(levels):
     notation = deep(levels)
-    with pytest.raises(SpaceError, match="400 levels"):
+    with refuses("too-deep"):
         Space.of(notation)
-    with pytest.raises(SpaceError, match="400 levels"):
+    with refuses("too-deep"):
         parse_space(deep_json(levels))
 
 
 @pytest.mark.parametrize("levels", [401, 100_000])
 def test_tune_refuses_a_deep_file_with_the_limit(levels, tmp_path):
     (tmp_path / "space.json").write_text(deep_json(levels))
-    with pytest.raises(SpaceError, match="400 levels"):
+    with refuses("too-deep"):
         resolve_space(tmp_path / "space.json", None)
 
 
@@ -106,7 +107,7 @@ def test_a_million_choices_are_refused_with_the_limit_and_the_remedy(kind):
     # ConfigSpace and Optuna themselves take seconds for a million.
     count = 10_001 if kind in ("config_space", "optuna") else 1_000_000
     given = _choices_as(kind, [str(i) for i in range(count)])
-    with pytest.raises(SpaceError, match=rf"10,000.*{count:,}.*range of integers"):
+    with refuses("too-many-choices", value=count):
         Space.from_json(given) if kind == "json" else Space.of(given)
 
 
@@ -129,9 +130,9 @@ def test_what_is_within_the_limits_is_taken():
     assert wide.width == limits.MOST_COLUMNS
     batch = wide.sample(5, seed=0)
     assert wide.encode(batch.dicts()) == batch
-    with pytest.raises(SpaceError, match="10,001"):
+    with refuses("too-many-hyperparameters", value=10_001):
         Space.of({f"h{i}": (0, 9) for i in range(limits.MOST_HYPERPARAMETERS + 1)})
-    with pytest.raises(SpaceError, match="10,002"):
+    with refuses("too-many-columns", value=10_002):
         Space.of({"a": [str(i) for i in range(5_001)], "b": [str(i) for i in range(5_001)]})
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from foretune.errors import SpaceError
 from foretune.space import Kind, Space
+from tests.refusals import refuses
 
 distributions = pytest.importorskip("optuna.distributions")
 
@@ -65,9 +66,9 @@ def test_a_grid_too_fine_is_refused() -> None:
 
 
 def test_bounds_that_rounding_destroys_are_refused() -> None:
-    with pytest.raises(SpaceError, match=r"13 decimal places.*'x' has \[1e-14, 0.01\] log"):
+    with refuses("rounded-range", field="x", value=(1e-14, 1e-2)):
         Space.of({"x": distributions.FloatDistribution(1e-14, 1e-2, log=True)})
-    with pytest.raises(SpaceError, match=r"'x' must lie within ±2\*\*53, but got \[0, 1180591"):
+    with refuses("integer-too-large", field="x", value=(0, 2**70)):
         Space.of({"x": distributions.IntDistribution(0, 2**70)})
 
 

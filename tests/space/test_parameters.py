@@ -8,8 +8,8 @@ from ConfigSpace.hyperparameters import (
     UniformIntegerHyperparameter,
 )
 
-from foretune.errors import SpaceError
 from foretune.space import Kind, Parameter, Space
+from tests.refusals import refuses
 from tests.space.spaces import EVERY_KIND
 
 
@@ -116,7 +116,7 @@ def test_size() -> None:
 def test_integers_that_float64_cannot_hold_are_refused() -> None:
     for bounds in ((0, 2**60), (-(2**60), 0)):
         huge = UniformIntegerHyperparameter("n", *bounds)
-        with pytest.raises(SpaceError, match=r"'n' must lie within ±2\*\*53"):
+        with refuses("integer-too-large", field="n", value=bounds):
             Space.of(ConfigurationSpace({"n": huge}))
     assert parameter((0, 2**53)).high == 2**53
 
@@ -124,7 +124,7 @@ def test_integers_that_float64_cannot_hold_are_refused() -> None:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of ConfigSpace
 def test_a_range_without_an_end_is_refused() -> None:
     endless = UniformFloatHyperparameter("x", 0.0, np.inf, default_value=1.0)
-    with pytest.raises(SpaceError, match="'x' must have finite bounds"):
+    with refuses("infinite-bounds", field="x"):
         Space.of(ConfigurationSpace({"x": endless}))
 
 
@@ -136,7 +136,7 @@ def test_truth_values_are_no_numbers_within_lists_either() -> None:
 
 @pytest.mark.parametrize("given", [[1.0, np.nan], {"ordinal": [(1, np.nan), (1, 2)]}])
 def test_nan_is_no_value_for_nothing_would_find_it(given: object) -> None:
-    with pytest.raises(SpaceError, match=r"'n' must be other than NaN"):
+    with refuses("nan-choice", field="n"):
         Space.of({"n": given})
 
 

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -5,6 +7,7 @@ from ConfigSpace import ConfigurationSpace, ForbiddenAndConjunction, ForbiddenEq
 
 from foretune.errors import SpaceError
 from foretune.space import Space
+from tests.refusals import refuses
 from tests.space.spaces import CASH
 
 FLAT = {"rate": (1e-4, 1e-1, "log"), "depth": (1, 10), "act": ["relu", "tanh"]}
@@ -12,43 +15,52 @@ GOOD = {"rate": 1e-2, "depth": 3, "act": "relu"}
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "rule"),
     [
-        ({"rate": 0.5}, r"'rate' must be a number in \[0.0001, 0.1\] log, but got 0.5"),
-        ({"rate": "0.01"}, r"'rate' must be a number in .*, but got '0.01'"),
-        ({"rate": float("nan")}, r"'rate' must be a number in .*, but got nan"),
-        ({"rate": np.nan}, r"'rate' must be .*, but got nan"),
-        ({"rate": True}, r"'rate' must be .*, but got True"),
-        ({"rate": float("inf")}, r"'rate' must be .*, but got inf"),
-        ({"depth": 0}, r"'depth' must be an integer in \{1..10\}, but got 0"),
-        ({"depth": 10**400}, r"'depth' must be an integer in \{1..10\}, but got 1000"),
-        ({"depth": 2.5}, r"'depth' must be an integer in \{1..10\}, but got 2.5"),
-        ({"depth": [3]}, r"'depth' must be an integer in \{1..10\}, but got \[3\]"),
-        ({"act": "gelu"}, r"'act' must be one of \{'relu', 'tanh'\}, but got 'gelu'"),
-        ({"act": 0}, r"'act' must be one of .*, but got 0"),
-        ({"act": ["relu"]}, r"'act' must be one of .*, but got \['relu'\]"),
-        ({"act": {}}, r"'act' must be one of .*, but got \{\}"),
-        ({"act": np.array(["relu", "tanh"])}, r"'act' must be one of .*, but got array"),
-        ({"act": pd.NA}, r"'act' must be one of .*, but got <NA>"),
-        ({"rate": pd.NA}, r"'rate' must be .*, but got <NA>"),
-        ({"act": None}, r"'act' is active and needs a value in \{'relu', 'tanh'\}, but none"),
-        ({"lr": 1}, r"must be a hyperparameter of the space \(act, depth, rate\), but got 'lr'=1"),
+        ({"rate": 0.5}, "illegal-value"),
+        ({"rate": "0.01"}, "illegal-value"),
+        ({"rate": float("nan")}, "illegal-value"),
+        ({"rate": np.nan}, "illegal-value"),
+        ({"rate": True}, "illegal-value"),
+        ({"rate": float("inf")}, "illegal-value"),
+        ({"depth": 0}, "illegal-value"),
+        ({"depth": 10**400}, "illegal-value"),
+        ({"depth": 2.5}, "illegal-value"),
+        ({"depth": [3]}, "illegal-value"),
+        ({"act": "gelu"}, "illegal-value"),
+        ({"act": 0}, "illegal-value"),
+        ({"act": ["relu"]}, "illegal-value"),
+        ({"act": {}}, "illegal-value"),
+        ({"act": np.array(["relu", "tanh"])}, "illegal-value"),
+        ({"act": pd.NA}, "illegal-value"),
+        ({"rate": pd.NA}, "illegal-value"),
+        ({"act": None}, "value-missing"),
+        ({"lr": 1}, "unknown-hyperparameter"),
     ],
 )
-def test_a_refusal_names_the_hyperparameter_the_value_and_the_range(
-    change: dict, message: str
+def test_a_refusal_names_the_hyperparameter_the_value_and_the_row(
+    change: dict[str, Any], rule: str
 ) -> None:
     space = Space.of(FLAT)
-    with pytest.raises(SpaceError, match=message) as alone:
+    [(name, given)] = change.items()
+    with refuses(rule, field=name) as alone:
         space.encode([{**GOOD, **change}])
+    assert alone.value.value is given or alone.value.value == given
     assert "row" not in str(alone.value)
-    with pytest.raises(SpaceError, match=message + ".* in row 2"):
+    with refuses(rule, field=name) as third:
         space.encode([GOOD, GOOD, {**GOOD, **change}])
+    assert " in row 2" in str(third.value)
+    assert f"'{name}'" in str(third.value)
+
+
+def test_a_refusal_says_which_values_are_allowed() -> None:
+    with pytest.raises(SpaceError, match=r"must be a number in \[0.0001, 0.1\] log, but got 0.5"):
+        Space.of(FLAT).encode([{**GOOD, "rate": 0.5}])
 
 
 def test_a_missing_name_is_refused_or_filled() -> None:
     space = Space.of(FLAT)
-    with pytest.raises(SpaceError, match=r"'depth' is active and needs a value in {1..10}"):
+    with refuses("value-missing", field="depth"):
         space.encode([{"rate": 1e-2, "act": "relu"}])
     filled = space.encode([{"rate": 1e-2, "act": "tanh"}], fill_defaults=True)
     depth = space.config_space["depth"].default_value
@@ -61,7 +73,7 @@ def test_an_inactive_name_must_be_absent_or_none() -> None:
     assert space.encode([{**config, "model:forest:trees": None}]).dicts() == [
         space.encode([config]).dicts()[0]
     ]
-    with pytest.raises(SpaceError, match=r"'model:forest:trees' .* must be left out .* got 20:"):
+    with refuses("inactive-value", field="model:forest:trees", value=20):
         space.encode([{**config, "model:forest:trees": 20}])
 
 
@@ -83,7 +95,7 @@ def test_numpy_scalars_and_config_space_configurations_are_accepted() -> None:
 
 
 def test_a_configuration_must_be_a_mapping() -> None:
-    with pytest.raises(SpaceError, match=r"must be a mapping .* got list \[1\] in row 1"):
+    with refuses("not-a-mapping", field="config", value=[1]):
         Space.of(FLAT).encode([GOOD, [1]])
 
 
@@ -95,13 +107,13 @@ def test_choices_of_different_types_are_told_apart() -> None:
         {"b": False, "n": 2, "t": "None"},
     ]
     for name, wrong in [("b", 1), ("b", 0.0), ("n", True), ("t", 1), ("n", "1")]:
-        with pytest.raises(SpaceError, match=f"'{name}' must be one of .*, but got"):
+        with refuses("illegal-value", field=name, value=wrong):
             space.encode([{**rows[0], name: wrong}])
 
 
 def test_a_missing_choice_is_not_the_choice_none() -> None:
     space = Space.of({"t": [None, "a"], "f": (0, 1)})
-    with pytest.raises(SpaceError, match=r"'t' is active and needs a value"):
+    with refuses("value-missing", field="t"):
         space.encode([{"f": 1}])
 
 
@@ -128,9 +140,9 @@ def test_forbidden_combinations_are_refused_by_name() -> None:
         )
     )
     space = Space.of(config_space)
-    with pytest.raises(SpaceError, match=r"a == 2.*b == 'y'.* is forbidden, but got a=2, b='y'"):
+    with refuses("forbidden-combination", value="a=2, b='y'"):
         space.encode([{"a": 2, "b": "y"}])
-    with pytest.raises(SpaceError, match=r"is forbidden, but got a=2, b='y' in row 1"):
+    with refuses("forbidden-combination", value="a=2, b='y'"):
         space.from_unit(np.array([[1, 0, 1, 0], [0.1, 0.2, 0, 1.0]]))
 
 
@@ -172,30 +184,26 @@ def test_columns_may_be_filled_and_dropped() -> None:
     columns = {"m": ["a", "b"], "m:a:i": [1, 2]}
     batch = space.from_columns(columns, 2, fill_defaults=True, drop_inactive=True)
     assert batch.dicts() == [{"m": "a", "k": 2, "m:a:i": 1}, {"m": "b", "k": 2}]
-    with pytest.raises(SpaceError, match=r"'k' is active"):
+    with refuses("value-missing", field="k"):
         space.from_columns(columns, 2)
-    with pytest.raises(SpaceError, match=r"'m:a:i' .* must be left out .* in row 1"):
+    with refuses("inactive-value", field="m:a:i"):
         space.from_columns(columns, 2, fill_defaults=True)
 
 
 def test_columns_must_be_known_and_of_one_length() -> None:
     space = Space.of({"a": (0, 4)})
-    with pytest.raises(
-        SpaceError, match=r"column 'a' must have 2 cells like the others, but has 1"
-    ):
+    with refuses("wrong-column-length", field="a", value=1):
         space.from_columns({"a": [1]}, 2)
-    with pytest.raises(
-        SpaceError, match=r"hyperparameter of the space \(a\), but got a column 'b'"
-    ):
+    with refuses("unknown-hyperparameter", field="b"):
         space.from_columns({"a": [1], "b": [1]}, 1)
 
 
 def test_values_are_checked() -> None:
     space = Space.of({"a": (0, 4), "c": ["x", "y"]})
     assert space.from_values(np.array([[3, 1]])).dicts() == [{"a": 3, "c": "y"}]
-    with pytest.raises(SpaceError, match=r"'a' must be an integer in {0..4}, but got 5"):
+    with refuses("illegal-value", field="a", value=5):
         space.from_values(np.array([[5, 1]]))
-    with pytest.raises(SpaceError, match=r"'c' must be one of .*, but got 2"):
+    with refuses("illegal-value", field="c", value=2):
         space.from_values(np.array([[1, 2]]))
-    with pytest.raises(SpaceError, match=r"matrix with 2 columns, but got the shape \(2,\)"):
+    with refuses("wrong-shape", field="values", value=(2,)):
         space.from_values(np.array([1, 1]))

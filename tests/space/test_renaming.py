@@ -21,8 +21,8 @@ from ConfigSpace import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretune.errors import SpaceError
 from foretune.space import Space
+from tests.refusals import refuses
 
 NESTED = {
     "model": {"svm": {"C": (0.1, 10.0), "kernel": {"rbf": {"gamma": (0.1, 1.0)}, "poly": {}}}},
@@ -62,10 +62,10 @@ def test_choices_keep_their_rules_under_other_names() -> None:
     assert by_name["size"].choices == ("S", "large")
     renamed.encode([{"optimizer": "SGD", "size": "S", "momentum": 0.5, "k": "w"}])
     renamed.encode([{"optimizer": "Adam", "size": "large", "decay": 0.5, "k": "w"}])
-    with pytest.raises(SpaceError, match="forbid"):
+    with refuses("forbidden-combination"):
         renamed.encode([{"optimizer": "Adam", "size": "S", "k": "w"}])
     wrong = {"optimizer": "Adam", "size": "large", "decay": 0.5, "momentum": 0.5, "k": "w"}
-    with pytest.raises(SpaceError, match="momentum"):
+    with refuses("inactive-value", field="momentum"):
         renamed.encode([wrong])
     back = {name: {new: old for old, new in each.items()} for name, each in choices.items()}
     back["optimizer"] = back.pop("opt")
@@ -103,15 +103,15 @@ def test_notes_and_weights_stay() -> None:
 
 
 @pytest.mark.parametrize(
-    ("choices", "said"),
+    ("choices", "rule"),
     [
-        ({"speed": {"a": "b"}}, "has no 'speed': choose among "),
-        ({"lr": {0.1: 0.2}}, "'lr' is a range: leave it out"),
-        ({"model": {"SVM": "x"}}, "only a choice of 'model' can .* but got 'SVM': it has "),
-        ({"model:svm:kernel": {"rbf": "poly"}}, "must differ, but two would be 'poly'"),
-        ({"model": {"svm": object()}}, "must be what JSON can hold, but got <object"),
+        ({"speed": {"a": "b"}}, "unknown-hyperparameter"),
+        ({"lr": {0.1: 0.2}}, "not-a-choice"),
+        ({"model": {"SVM": "x"}}, "not-a-choice"),
+        ({"model:svm:kernel": {"rbf": "poly"}}, "repeated-choice"),
+        ({"model": {"svm": object()}}, "not-json"),
     ],
 )
-def test_choices_that_a_space_cannot_have_are_refused(choices: Any, said: str) -> None:
-    with pytest.raises(SpaceError, match=said):
+def test_choices_that_a_space_cannot_have_are_refused(choices: Any, rule: str) -> None:
+    with refuses(rule, field=next(iter(choices))):
         Space.of(NESTED).renamed({}, choices=choices)

@@ -17,6 +17,7 @@ from ConfigSpace import (
 
 from foretune.errors import SpaceError
 from foretune.space import Space
+from tests.refusals import refuses
 from tests.space.spaces import CASH, EVERY_KIND
 
 
@@ -27,7 +28,7 @@ def test_of_accepts_a_space_as_it_is() -> None:
 
 @pytest.mark.parametrize("wrong", [None, 3, "text", [("a", 1)]])
 def test_of_refuses_other_things(wrong: object) -> None:
-    with pytest.raises(SpaceError, match=f"but got {type(wrong).__name__}: convert it first"):
+    with refuses("not-a-space", value=wrong):
         Space.of(wrong)
 
 
@@ -60,22 +61,27 @@ def test_numpy_choices_become_plain() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "rule", "said"),
     [
-        ("{", r"but the text is no JSON"),
-        ("[1, 2]", r"but this JSON has another shape"),
-        ('{"a": [0, 1]}', r"but this JSON has another shape"),
-        ('{"hyperparameters": 3}', r"but this JSON has another shape"),
-        ('{"hyperparameters": []}', r"must have at least one hyperparameter"),
-        ('{"hyperparameters": [3]}', r"ConfigSpace accepts, but it says"),
-        ('{"hyperparameters": [{"name": "a"}]}', r"it says: .*type"),
-        ('{"hyperparameters": [{"type": "odd", "name": "a"}]}', r"it says: .*odd"),
-        ('{"hyperparameters": [{"type": "uniform_int", "name": "a"}]}', r"it says: .*lower"),
+        ("{", "not-json", "Expecting property name"),
+        ("[1, 2]", "not-a-space", ""),
+        ('{"a": [0, 1]}', "not-a-space", ""),
+        ('{"hyperparameters": 3}', "not-a-space", ""),
+        ('{"hyperparameters": []}', "no-hyperparameters", ""),
+        ('{"hyperparameters": [3]}', "refused-by-configspace", ""),
+        ('{"hyperparameters": [{"name": "a"}]}', "refused-by-configspace", "type"),
+        ('{"hyperparameters": [{"type": "odd", "name": "a"}]}', "refused-by-configspace", "odd"),
+        (
+            '{"hyperparameters": [{"type": "uniform_int", "name": "a"}]}',
+            "refused-by-configspace",
+            "lower",
+        ),
     ],
 )
-def test_bad_json_gets_one_clear_sentence(text: str, message: str) -> None:
-    with pytest.raises(SpaceError, match=message) as caught:
+def test_bad_json_gets_one_clear_sentence(text: str, rule: str, said: str) -> None:
+    with refuses(rule) as caught:
         Space.from_json(text)
+    assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -85,18 +91,18 @@ def test_a_cycle_of_conditions_is_refused() -> None:
         {"type": "EQ", "child": "a", "parent": "b", "value": "x"},
         {"type": "EQ", "child": "b", "parent": "a", "value": "x"},
     ]
-    with pytest.raises(SpaceError, match=r"(?i)cycl") as caught:
+    with refuses("cyclic-conditions") as caught:
         Space.from_json(json.dumps(document))
     assert "\n" not in str(caught.value)
 
 
 def test_an_empty_space_is_refused() -> None:
-    with pytest.raises(SpaceError, match=r"at least one hyperparameter"):
+    with refuses("no-hyperparameters"):
         Space.of(ConfigurationSpace())
 
 
 def test_choices_that_json_cannot_hold_are_refused() -> None:
-    with pytest.raises(SpaceError, match=r"what JSON can hold .* is of the type type"):
+    with refuses("not-json"):
         Space.of(ConfigurationSpace({"a": [int, str]}))
 
 
@@ -148,16 +154,16 @@ def test_from_unit_rounds_clips_and_drops() -> None:
 
 def test_from_unit_refuses_other_shapes_and_nan() -> None:
     space = Space.of({"a": (0, 4), "b": ["x", "y"]})
-    with pytest.raises(SpaceError, match=r"x must be a matrix with 3 columns, but got .*\(1, 2\)"):
+    with refuses("wrong-shape", field="x", value=(1, 2)):
         space.from_unit(np.zeros((1, 2)))
-    with pytest.raises(SpaceError, match=r"must be numbers, but got NaN"):
+    with refuses("nan-in-unit-cube"):
         space.from_unit(np.full((1, 3), np.nan))
 
 
 def test_a_batch_is_decoded_by_its_own_space() -> None:
     batch = Space.of(CASH).sample(1, seed=0)
     assert Space.of(CASH).decode(batch) == batch.dicts()
-    with pytest.raises(SpaceError, match=r"decoded by its own space"):
+    with refuses("another-space"):
         Space.of(EVERY_KIND).decode(batch)
 
 
@@ -206,24 +212,26 @@ def test_a_renamed_space_has_the_same_rules_under_other_names() -> None:
     for config in space.sample(50, seed=0).dicts():
         renamed.encode([{names.get(name, name): value for name, value in config.items()}])
     for wrong in ({"zeta": 5, "b": 4, "kind": "y"}, {"zeta": 2, "b": 3, "kind": "x", "alpha": 0.5}):
-        with pytest.raises(SpaceError, match="forbid"):
+        with refuses("forbidden-combination"):
             renamed.encode([wrong])
-    with pytest.raises(SpaceError, match="alpha"):
+    with refuses("inactive-value", field="alpha"):
         renamed.encode([{"zeta": 1, "b": 4, "kind": "x", "alpha": 0.5}])
     back = renamed.renamed({new: old for old, new in names.items()})
     assert back == space
 
 
 @pytest.mark.parametrize(
-    ("names", "said"),
+    ("names", "rule", "field"),
     [
-        ({"speed": "lr"}, "has no 'speed': choose among "),
-        ({"rate": "share"}, "two would be called 'share'"),
-        ({"rate": "x", "share": "x"}, "two would be called 'x'"),
+        ({"speed": "lr"}, "unknown-hyperparameter", "speed"),
+        ({"rate": "share"}, "repeated-name", "share"),
+        ({"rate": "x", "share": "x"}, "repeated-name", "x"),
     ],
 )
-def test_names_that_a_space_cannot_have_are_refused(names: dict[str, str], said: str) -> None:
-    with pytest.raises(SpaceError, match=said):
+def test_names_that_a_space_cannot_have_are_refused(
+    names: dict[str, str], rule: str, field: str
+) -> None:
+    with refuses(rule, field=field):
         Space.of(EVERY_KIND).renamed(names)
 
 
@@ -263,13 +271,13 @@ def test_halves_of_characters_are_refused(given, name) -> None:
 def test_halves_of_characters_are_refused_in_json() -> None:
     text = Space.of({"x": ["a", "MARK"]}).to_json()
     for half in (HALF, r"\ud800", r"\uDFFF"):
-        with pytest.raises(SpaceError, match="'x' has one"):
+        with refuses("half-character", field="x"):
             Space.from_json(text.replace("MARK", half))
 
 
 def test_halves_of_characters_are_refused_in_optuna_distributions() -> None:
     distributions = pytest.importorskip("optuna").distributions
-    with pytest.raises(SpaceError, match="'x' has one"):
+    with refuses("half-character", field="x"):
         Space.of({"x": distributions.CategoricalDistribution(["a", HALF])})
 
 

@@ -63,7 +63,9 @@ def from_columns(
     if configs.space != space:
         raise ExperienceError(
             "configurations must be encoded in the experience's own space, but they come from "
-            "another one: encode them with this space"
+            "another one: encode them with this space",
+            rule="another-space",
+            field="configs",
         )
     task_index = read_index(columns.task_index, len(tasks), "task", n)
     config_index = read_index(columns.config_index, len(configs), "configuration", n)
@@ -169,7 +171,9 @@ def _matrix(
     if name not in matrices:
         raise ExperienceError(
             f"each metric needs a matrix, but '{name}' has none among "
-            f"{quote_names(list(matrices))}: add it"
+            f"{quote_names(list(matrices))}: add it",
+            rule="matrix-missing",
+            field=name,
         )
     _check_shape(name, matrices[name], shape)
     return matrices[name]
@@ -179,5 +183,8 @@ def _check_shape(name: str, matrix: NDArray[Any], shape: tuple[int, int]) -> Non
     if matrix.shape != shape:
         raise ExperienceError(
             f"the matrix '{name}' must have one row a task and one column a configuration, "
-            f"{shape}, but got {matrix.shape}: transpose or cut it"
+            f"{shape}, but got {matrix.shape}: transpose or cut it",
+            rule="wrong-shape",
+            field=name,
+            value=matrix.shape,
         )

@@ -152,7 +152,10 @@ def _check_evaluations(evaluations: Any) -> list[Evaluation]:
     if given is None or not all(isinstance(each, Evaluation) for each in given):
         raise ExperienceError(
             f"append takes a list of Evaluation, but got {evaluations!r}: "
-            "write append([Evaluation(task, config, values)])"
+            "write append([Evaluation(task, config, values)])",
+            rule="not-evaluations",
+            field="evaluations",
+            value=evaluations,
         )
     return given
 
@@ -162,13 +165,19 @@ def _values_of(evaluation: Evaluation, metrics: Sequence[Metric]) -> list[float]
     if not isinstance(evaluation.values, Mapping):
         raise ExperienceError(
             f"the values of an evaluation must be a dict, but got {evaluation.values!r}: "
-            f"write values={{'{known[0]}': number}}"
+            f"write values={{'{known[0]}': number}}",
+            rule="not-a-mapping",
+            field="values",
+            value=evaluation.values,
         )
     for name in evaluation.values:
         if name not in known:
             raise ExperienceError(
                 f"an evaluation reports metrics of the experience, but got '{name}': "
-                f"{suggestion(name, known)}"
+                f"{suggestion(name, known)}",
+                rule="unknown-metric",
+                field="metric",
+                value=name,
             )
     return [_number(name, evaluation.values.get(name, np.nan)) for name in known]
 
@@ -179,7 +188,10 @@ def _number(name: str, value: Any) -> float:
     except (TypeError, ValueError, OverflowError) as error:
         raise ExperienceError(
             f"what an evaluation measured must be a number that fits a float, but '{name}' is "
-            f"{value!r:.80}: give a number, or leave it out where it was not measured"
+            f"{value!r:.80}: give a number, or leave it out where it was not measured",
+            rule="not-a-number",
+            field=name,
+            value=value,
         ) from error
 
 
@@ -202,7 +214,10 @@ def _metric_order(ours: Sequence[Metric], theirs: Sequence[Metric]) -> list[int]
         raise ExperienceError(
             "experiences that are merged must have the same metrics, but got "
             f"{quote_names([metric.name for metric in ours])} and {quote_names(names)}: "
-            "choose common ones with Experience.with_metrics"
+            "choose common ones with Experience.with_metrics",
+            rule="different-metrics",
+            field="metrics",
+            value=names,
         )
     order = [names.index(metric.name) for metric in ours]
     for metric, position in zip(ours, order, strict=True):
@@ -210,7 +225,9 @@ def _metric_order(ours: Sequence[Metric], theirs: Sequence[Metric]) -> list[int]
             raise ExperienceError(
                 "experiences that are merged must agree on directions, but metric "
                 f"'{metric.name}' is '{metric.direction}' in one and "
-                f"'{theirs[position].direction}' in the other: import one of them again"
+                f"'{theirs[position].direction}' in the other: import one of them again",
+                rule="different-directions",
+                field=metric.name,
             )
     return order
 
@@ -241,6 +258,8 @@ def _merge_splits(first: Splits, second: Splits) -> Splits:
         if name in second and dict(first[name]) != dict(second[name]):
             raise ExperienceError(
                 f"experiences that are merged must agree on their splits, but '{name}' differs: "
-                "rename it with Experience.with_splits"
+                "rename it with Experience.with_splits",
+                rule="different-splits",
+                field=name,
             )
     return {**second, **first}

@@ -42,7 +42,9 @@ def read_frame(
     if column.isna().any():
         raise ExperienceError(
             f"every row must name its task, but column '{columns.task}' is empty in "
-            f"{int(column.isna().sum())} rows: fill or drop them"
+            f"{int(column.isna().sum())} rows: fill or drop them",
+            rule="task-missing",
+            field=columns.task,
         )
     codes, names = pd.factorize(column.astype(str))
     values = [
@@ -101,7 +103,10 @@ def _check_frame(frame: Any) -> None:
     if not isinstance(frame, pd.DataFrame):
         raise ExperienceError(
             f"evaluations must stand in a pandas DataFrame, but got {type(frame).__name__}: write "
-            "pd.DataFrame(rows)"
+            "pd.DataFrame(rows)",
+            rule="not-a-frame",
+            field="frame",
+            value=frame,
         )
 
 
@@ -109,7 +114,10 @@ def _check_metrics(metrics: Any) -> None:
     if not isinstance(metrics, Mapping):
         raise ExperienceError(
             f"metrics must be given with their directions, but got {metrics!r}: "
-            "write metrics={'accuracy': 'max'}"
+            "write metrics={'accuracy': 'max'}",
+            rule="not-a-mapping",
+            field="metrics",
+            value=metrics,
         )
 
 
@@ -131,7 +139,10 @@ def _parse_config(text: Any, name: str) -> dict[str, Any]:
     if not isinstance(config, dict):
         raise ExperienceError(
             f"column '{name}' must hold one JSON object a row, but got {text!r}: "
-            'write configurations as {"name": value}'
+            'write configurations as {"name": value}',
+            rule="not-a-config",
+            field=name,
+            value=text,
         )
     return config
 
@@ -140,13 +151,17 @@ def _column(frame: pd.DataFrame, name: str) -> "pd.Series[Any]":
     if name not in frame:
         known = [str(column) for column in frame.columns]
         raise ExperienceError(
-            f"a named column must be in the table, but '{name}' is not: {suggestion(name, known)}"
+            f"a named column must be in the table, but '{name}' is not: {suggestion(name, known)}",
+            rule="unknown-column",
+            field=name,
         )
     column = frame[name]
     if isinstance(column, pd.DataFrame):
         raise ExperienceError(
             f"a column that is read must be the only one of its name, but {column.shape[1]} are "
-            f"called '{name}': rename or drop the others"
+            f"called '{name}': rename or drop the others",
+            rule="repeated-column",
+            field=name,
         )
     return column
 
@@ -187,6 +202,9 @@ def _status(frame: pd.DataFrame, name: str) -> NDArray[np.int8]:
     if found.isna().any():
         raise ExperienceError(
             f"column '{name}' must hold one of {', '.join(each.name for each in FINAL_STATUSES)}, "
-            f"but got {column[found.isna()].iloc[0]!r}: rename it"
+            f"but got {column[found.isna()].iloc[0]!r}: rename it",
+            rule="unknown-status",
+            field=name,
+            value=column[found.isna()].iloc[0],
         )
     return found.to_numpy().astype(np.int8)

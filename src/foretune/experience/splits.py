@@ -42,7 +42,10 @@ def k_fold(experience: ExperienceData, k: int, seed: int) -> Iterator[Split]:
     if not 2 <= k <= n:
         raise ExperienceError(
             f"the number of folds must lie between 2 and the number of tasks, {n}, but got {k}: "
-            "choose another"
+            "choose another",
+            rule="wrong-number-of-folds",
+            field="k",
+            value=k,
         )
     fold = np.empty(n, dtype=np.int64)
     fold[np.random.default_rng(seed).permutation(n)] = np.arange(n) % k
@@ -86,7 +89,10 @@ def recorded_split(experience: ExperienceData, name: str) -> Split:
         known = list(experience.splits)
         remedy = suggestion(name, known) if known else "this experience has no named splits"
         raise ExperienceError(
-            f"a named split must be one of the recorded ones, but got '{name}': {remedy}"
+            f"a named split must be one of the recorded ones, but got '{name}': {remedy}",
+            rule="unknown-split",
+            field="split",
+            value=name,
         )
     parts = experience.splits[name]
     return Split(

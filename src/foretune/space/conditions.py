@@ -166,7 +166,11 @@ class _Compiler:
             return lambda values: np.zeros(len(values), dtype=bool)
         raise SpaceError(
             f"a forbidden relation must compare like with like, but '{first.name}' has "
-            f"{first.allowed_text} and '{second.name}' has {second.allowed_text}: drop the relation"
+            f"{first.allowed_text} and '{second.name}' has {second.allowed_text}: "
+            "drop the relation",
+            rule="incomparable",
+            field=first.name,
+            value=second.name,
         )
 
 

@@ -61,7 +61,10 @@ def read_columns(
         if len(cells) != n:
             raise SpaceError(
                 f"column '{parameter.name}' must have {n} cells like the others, but has "
-                f"{len(cells)}: give one value (or None) for each configuration"
+                f"{len(cells)}: give one value (or None) for each configuration",
+                rule="wrong-column-length",
+                field=parameter.name,
+                value=len(cells),
             )
         empty = None if _has_none(parameter) else ABSENT
         values[:, column] = read_column(parameter, _with_gaps(cells, empty))
@@ -215,7 +218,10 @@ def check_forbidden(
             )
             raise SpaceError(
                 f"the combination {clause.text} is forbidden, but got {named}"
-                f"{_where_in(row, where or (0, len(values)))}: change one of them"
+                f"{_where_in(row, where or (0, len(values)))}: change one of them",
+                rule="forbidden-combination",
+                field=parameters[clause.columns[0]].name,
+                value=named,
             )
 
 
@@ -234,7 +240,10 @@ def _as_dict(config: Any, row: int, n: int) -> dict[str, Any]:
     if not isinstance(config, Mapping):
         raise SpaceError(
             f"a configuration must be a mapping of names to values, but got "
-            f"{type(config).__name__} {config!r}{_where(row, n)}: pass a dict"
+            f"{type(config).__name__} {config!r}{_where(row, n)}: pass a dict",
+            rule="not-a-mapping",
+            field="config",
+            value=config,
         )
     return dict(config)
 
@@ -262,7 +271,10 @@ def _refuse_value(parameter: Parameter, cell: Any, row: int, n: int) -> NoReturn
     shown = f"{cell:g}" if type(cell) is float else repr(cell)
     raise SpaceError(
         f"hyperparameter '{parameter.name}' must be {noun} {parameter.allowed_text}, but got "
-        f"{shown}{_where(row, n)}: change the value or the space"
+        f"{shown}{_where(row, n)}: change the value or the space",
+        rule="illegal-value",
+        field=parameter.name,
+        value=cell,
     )
 
 
@@ -271,7 +283,10 @@ def _refuse_inactive(parameter: Parameter, cells: Floats, surplus: Bools, part: 
     raise SpaceError(
         f"hyperparameter '{parameter.name}' {parameter.allowed_text} must be left out where its "
         f"condition does not hold, but got {value_text(parameter, cells[row].item())}"
-        f"{_where_in(row, part)}: drop it or change its parent"
+        f"{_where_in(row, part)}: drop it or change its parent",
+        rule="inactive-value",
+        field=parameter.name,
+        value=cells[row].item(),
     )
 
 
@@ -280,7 +295,9 @@ def _refuse_missing(parameter: Parameter, missing: Bools, part: Part) -> NoRetur
     raise SpaceError(
         f"hyperparameter '{parameter.name}' is active and needs a value in "
         f"{parameter.allowed_text}, "
-        f"but none was given{_where_in(row, part)}: add it, or ask for defaults"
+        f"but none was given{_where_in(row, part)}: add it, or ask for defaults",
+        rule="value-missing",
+        field=parameter.name,
     )
 
 
@@ -293,5 +310,8 @@ def _refuse_unknown(
     known = ", ".join(p.name for p in parameters[:20]) + (", ..." if len(parameters) > 20 else "")
     raise SpaceError(
         f"every name must be a hyperparameter of the space ({known}), but {got}: "
-        "correct the name or remove it"
+        "correct the name or remove it",
+        rule="unknown-hyperparameter",
+        field=str(name),
+        value=value,
     )

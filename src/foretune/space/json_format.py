@@ -57,7 +57,8 @@ def write_space(given: ConfigurationSpace | Definition | Draft, stages: Sequence
     except (TypeError, ValueError, RecursionError) as error:
         raise SpaceError(
             "a space must consist of what JSON can hold (choices that are text, numbers, booleans, "
-            f"None or tuples of these), but {gist(error)}: replace the offending part"
+            f"None or tuples of these), but {gist(error)}: replace the offending part",
+            rule="not-json",
         ) from error
 
 
@@ -68,12 +69,14 @@ def read_space(text: str) -> Definition:
     except (ValueError, TypeError, RecursionError) as error:
         raise SpaceError(
             f"a space must be ConfigSpace's JSON, but the text is no JSON ({gist(error)}): "
-            "write it with Space.to_json or ConfigurationSpace.to_json"
+            "write it with Space.to_json or ConfigurationSpace.to_json",
+            rule="not-json",
         ) from error
     if not isinstance(document, dict) or not isinstance(document.get("hyperparameters"), list):
         raise SpaceError(
             "a space must be ConfigSpace's JSON with a list 'hyperparameters', but this JSON has "
-            "another shape: write it with Space.to_json or ConfigurationSpace.to_json"
+            "another shape: write it with Space.to_json or ConfigurationSpace.to_json",
+            rule="not-a-space",
         )
     _check_characters(text, document)
     if not document["hyperparameters"]:
@@ -87,18 +90,23 @@ def read_space(text: str) -> Definition:
     except CyclicDependancyError as error:
         raise SpaceError(
             "conditions must not form a cycle, but some hyperparameter here is active only if it "
-            "is active itself: take one of its conditions away"
+            "is active itself: take one of its conditions away",
+            rule="cyclic-conditions",
         ) from error
     except Exception as error:
         # It trusts what it reads, and fails in as many ways as there are mistakes.
         raise SpaceError(
-            f"a space must be one that ConfigSpace accepts, but it says: {gist(error)}"
+            f"a space must be one that ConfigSpace accepts, but it says: {gist(error)}",
+            rule="refused-by-configspace",
         ) from error
     for hyperparameter in definition.hyperparameters.values():
         if not isinstance(hyperparameter.meta, Mapping | None):
             raise SpaceError(
                 f"the notes ('meta') of a hyperparameter must be an object, but those of "
-                f"'{hyperparameter.name}' are {hyperparameter.meta!r}: leave them out"
+                f"'{hyperparameter.name}' are {hyperparameter.meta!r}: leave them out",
+                rule="not-a-mapping",
+                field=hyperparameter.name,
+                value=hyperparameter.meta,
             )
     return definition
 
@@ -119,7 +127,9 @@ def _check_characters(text: str, document: Mapping[str, Any]) -> None:
     owner = f"the hyperparameter {name!a} has one" if wrong else "its rules or notes have one"
     raise SpaceError(
         "names and choices must not hold half of a character (a lone surrogate, such as "
-        f"'\\ud800'), but {owner}: write the whole character"
+        f"'\\ud800'), but {owner}: write the whole character",
+        rule="half-character",
+        field=name,
     )
 
 

@@ -37,7 +37,10 @@ def check_choices(name: str, count: int) -> None:
     if count > MOST_CHOICES:
         raise SpaceError(
             f"a hyperparameter must have at most {MOST_CHOICES:,} choices, but "
-            f"'{shorten(name)}' has {count:,}: {FEWER_CHOICES}"
+            f"'{shorten(name)}' has {count:,}: {FEWER_CHOICES}",
+            rule="too-many-choices",
+            field=name,
+            value=count,
         )
 
 
@@ -47,7 +50,9 @@ def check_count(count: int) -> None:
         raise SpaceError(
             f"a space must have at most {MOST_HYPERPARAMETERS:,} hyperparameters, but this one has "
             f"{count:,}: leave out those that matter least, or search parts of it one after the "
-            "other"
+            "other",
+            rule="too-many-hyperparameters",
+            value=count,
         )
 
 
@@ -56,7 +61,9 @@ def check_columns(count: int) -> None:
     if count > MOST_COLUMNS:
         raise SpaceError(
             f"a space must have at most {MOST_COLUMNS:,} columns (one for each range or ordinal, "
-            f"one for each choice of a categorical), but this one has {count:,}: {FEWER_CHOICES}"
+            f"one for each choice of a categorical), but this one has {count:,}: {FEWER_CHOICES}",
+            rule="too-many-columns",
+            value=count,
         )
 
 
@@ -71,7 +78,8 @@ def refuse_depth() -> NoReturn:
     raise SpaceError(
         f"choices must lie at most {DEEPEST_NOTATION} levels deep inside of each other, but "
         "these are deeper: let them stand beside each other, with conditions in ConfigSpace's "
-        "own JSON"
+        "own JSON",
+        rule="too-deep",
     )
 
 
@@ -131,5 +139,6 @@ def _list_of(part: Any) -> list[Any]:
 def _refuse_rule() -> NoReturn:
     raise SpaceError(
         f"conditions and forbidden clauses must be joined at most {DEEPEST_RULE} levels deep, but "
-        "one of this space is deeper: join all its parts at one level"
+        "one of this space is deeper: join all its parts at one level",
+        rule="rules-too-deep",
     )

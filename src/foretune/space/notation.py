@@ -56,7 +56,8 @@ def from_notation(notation: Mapping[str, Any]) -> Draft:
             check_count(len(draft.hyperparameters))
     except ValueError as error:
         raise SpaceError(
-            f"the notation must name each hyperparameter once, but {gist(error)}: rename one"
+            f"the notation must name each hyperparameter once, but {gist(error)}: rename one",
+            rule="repeated-name",
         ) from error
     return draft
 
@@ -85,7 +86,10 @@ def _check_range_survives(name: str, low: float, high: float, log: bool) -> None
         f"the bounds of a float are rounded to {ROUND_PLACES} decimal places, and must then be "
         f"finite and different, and positive on a log scale, but '{name}' has "
         f"[{low!r}, {high!r}]{' log' if log else ''}: use another unit, or search the exponent "
-        "of 10 instead"
+        "of 10 instead",
+        rule="rounded-range",
+        field=name,
+        value=(low, high),
     )
 
 
@@ -104,7 +108,7 @@ def _items(
         prefix = "" if parent is None else f"{parent[0].name}{SEPARATOR}{parent[1]}{SEPARATOR}"
         for key, value in level.items():
             if not isinstance(key, str) or not key:
-                _refuse(key, value, "a name must be a text that is not empty")
+                _refuse(key, value, "not-a-name", "a name must be a text that is not empty")
             hyperparameter = _hyperparameter(prefix + key, value)
             yield hyperparameter, parent and EqualsCondition(hyperparameter, *parent)
             if _is_choice(value):
@@ -130,12 +134,13 @@ def _hyperparameter(name: str, value: Any) -> Hyperparameter[Any, Any]:
         if isinstance(value, Mapping):
             return _from_mapping(name, value)
     except (ValueError, TypeError, ArithmeticError) as error:
-        _refuse(name, value, gist(error))
+        _refuse(name, value, "refused-by-configspace", gist(error))
     plain = value is None or isinstance(value, str | bool | int | float)
     if not plain or (isinstance(value, float) and math.isnan(value)):
         _refuse(
             name,
             value,
+            "not-a-hyperparameter",
             "a value must be a tuple (low, high) or (low, high, 'log'), a list of choices, "
             "{'ordinal': [...]}, a dict of dicts, or a constant that is not NaN",
         )
@@ -149,26 +154,31 @@ def _plain(value: Any) -> Any:
 
 def _rename(name: str, value: Hyperparameter[Any, Any]) -> Hyperparameter[Any, Any]:
     if value.name != name:
-        _refuse(name, value, "a ConfigSpace hyperparameter must carry its key as its name")
+        _refuse(
+            name,
+            value,
+            "different-name",
+            "a ConfigSpace hyperparameter must carry its key as its name",
+        )
     return value
 
 
 def _range(name: str, value: tuple[Any, ...]) -> Hyperparameter[Any, Any]:
-    rule = "a range must be (low, high) or (low, high, 'log')"
+    form = "a range must be (low, high) or (low, high, 'log')"
     if len(value) not in (2, 3) or (len(value) == 3 and value[2] != "log"):
-        _refuse(name, value, rule)
+        _refuse(name, value, "not-a-range", form)
     low, high = map(_plain, value[:2])
     integer = isinstance(low, int) and isinstance(high, int)
     for bound in (low, high):
         if isinstance(bound, bool) or not isinstance(bound, int | float):
-            _refuse(name, value, f"{rule} with numbers as bounds")
+            _refuse(name, value, "bounds-not-numbers", f"{form} with numbers as bounds")
         if not integer and not _is_finite(bound):
-            _refuse(name, value, f"{rule} with finite bounds")
+            _refuse(name, value, "infinite-bounds", f"{form} with finite bounds")
     if low > high:
-        _refuse(name, value, "the lower bound must not exceed the upper one")
+        _refuse(name, value, "bounds-reversed", "the lower bound must not exceed the upper one")
     log = len(value) == 3
     if log and low <= 0:
-        _refuse(name, value, "the bounds of a log range must be positive")
+        _refuse(name, value, "log-not-positive", "the bounds of a log range must be positive")
     return number_range(name, low, high, log=log, integer=integer)
 
 
@@ -185,12 +195,13 @@ def _is_finite(bound: float) -> bool:
 
 def _categorical(name: str, value: Any, choices: list[Any]) -> Hyperparameter[Any, Any]:
     if not choices:
-        _refuse(name, value, "a list of choices must not be empty")
+        _refuse(name, value, "no-choices", "a list of choices must not be empty")
     check_choices(name, len(choices))
     if len(choices) == 3 and choices[2] == "log" and all(map(_is_number, choices[:2])):
         _refuse(
             name,
             value,
+            "range-as-list",
             "a list holds choices, and a range must be (low, high, 'log'), in JSON "
             '{"range": [low, high, "log"]}',
         )
@@ -201,23 +212,32 @@ def _from_mapping(name: str, value: Mapping[Any, Any]) -> Hyperparameter[Any, An
     if not _is_choice(value):
         sequence = value[ORDINAL]
         if not isinstance(sequence, list) or not sequence:
-            _refuse(name, value, "an ordinal must be {'ordinal': [...]} with at least one choice")
+            _refuse(
+                name,
+                value,
+                "not-an-ordinal",
+                "an ordinal must be {'ordinal': [...]} with at least one choice",
+            )
         check_choices(name, len(sequence))
         return OrdinalHyperparameter(name, sequence)
     if not value or not all(isinstance(children, Mapping) for children in value.values()):
         _refuse(
             name,
             value,
+            "not-a-dict-of-choices",
             "a dict must be {'ordinal': [...]}, in JSON also {\"range\": [low, high]}, or map each "
             "choice to the dict of its hyperparameters ({} for none)",
         )
     return _categorical(name, value, list(value))
 
 
-def _refuse(name: Any, value: Any, rule: str) -> NoReturn:
+def _refuse(name: Any, value: Any, rule: str, text: str) -> NoReturn:
     shown = shorten(name) if isinstance(name, str) else name
     raise SpaceError(
-        f"in the notation of a space {rule}, but got {shown!r}: {_SHORT.repr(value)}: correct it"
+        f"in the notation of a space {text}, but got {shown!r}: {_SHORT.repr(value)}: correct it",
+        rule=rule,
+        field=str(name),
+        value=value,
     )
 
 

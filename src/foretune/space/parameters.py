@@ -139,7 +139,10 @@ class Parameter:
             raise SpaceError(
                 f"hyperparameter '{self.name}' must be one of {self.allowed_text}, but a "
                 "condition or "
-                f"clause compares it with {value!r}: use one of its choices"
+                f"clause compares it with {value!r}: use one of its choices",
+                rule="not-a-choice",
+                field=self.name,
+                value=value,
             )
         return float(index)
 
@@ -221,7 +224,9 @@ def _choices_of(hyperparameter: Hyperparameter[Any, Any]) -> tuple[Kind, tuple[A
     raise SpaceError(
         f"hyperparameter '{hyperparameter.name}' is of the unknown type "
         f"{type(hyperparameter).__name__}: use ConfigSpace's floats, integers, categoricals, "
-        "ordinals and constants"
+        "ordinals and constants",
+        rule="unknown-kind",
+        field=hyperparameter.name,
     )
 
 
@@ -231,7 +236,10 @@ def _check_choices(name: str, choices: tuple[Any, ...]) -> None:
         if _holds_nan(choice):
             raise SpaceError(
                 f"the values of hyperparameter '{name}' must be other than NaN, which equals "
-                f"nothing, but got {choice!r}: use None or a text instead"
+                f"nothing, but got {choice!r}: use None or a text instead",
+                rule="nan-choice",
+                field=name,
+                value=choice,
             )
 
 
@@ -245,7 +253,10 @@ def _check_bounds(name: str, low: float, high: float, is_int: bool) -> None:
     if not (np.isfinite(low) and np.isfinite(high)):
         raise SpaceError(
             f"hyperparameter '{name}' must have finite bounds, but got [{low:g}, {high:g}]: "
-            "give both a lower and an upper bound"
+            "give both a lower and an upper bound",
+            rule="infinite-bounds",
+            field=name,
+            value=(low, high),
         )
     if is_int:
         check_whole(name, low, high)
@@ -256,5 +267,8 @@ def check_whole(name: str, low: float, high: float) -> None:
     if max(abs(low), abs(high)) > LARGEST_EXACT_INT:
         raise SpaceError(
             f"integer hyperparameter '{name}' must lie within ±2**53, but got "
-            f"[{low}, {high}]: use a narrower range or a float"
+            f"[{low}, {high}]: use a narrower range or a float",
+            rule="integer-too-large",
+            field=name,
+            value=(low, high),
         )

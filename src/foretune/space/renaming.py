@@ -42,7 +42,9 @@ class Renaming:
             if name not in known:
                 raise SpaceError(
                     "only a hyperparameter of the space can be renamed, but it has no "
-                    f"'{name}': choose among {', '.join(known)}"
+                    f"'{name}': choose among {', '.join(known)}",
+                    rule="unknown-hyperparameter",
+                    field=name,
                 )
         new = {name: _new_choices(known[name], given) for name, given in choices.items()}
         called = _new_names(parameters, names, new)
@@ -50,7 +52,9 @@ class Renaming:
             twice = next(name for name, times in Counter(called.values()).items() if times > 1)
             raise SpaceError(
                 "hyperparameters must have different names, but two would be called "
-                f"'{twice}': choose another name"
+                f"'{twice}': choose another name",
+                rule="repeated-name",
+                field=twice,
             )
         by_json = {
             name: {
@@ -89,7 +93,9 @@ def _new_choices(parameter: Parameter, given: Mapping[Any, Any]) -> list[Any]:
     """All choices of one hyperparameter, some of them called otherwise."""
     if parameter.is_number:
         raise SpaceError(
-            f"only a choice can have another name, but '{parameter.name}' is a range: leave it out"
+            f"only a choice can have another name, but '{parameter.name}' is a range: leave it out",
+            rule="not-a-choice",
+            field=parameter.name,
         )
     changed = list(parameter.choices)
     for old, now in given.items():
@@ -97,7 +103,10 @@ def _new_choices(parameter: Parameter, given: Mapping[Any, Any]) -> list[Any]:
         if index is None:
             raise SpaceError(
                 f"only a choice of '{parameter.name}' can have another name there, but got "
-                f"{old!r}: it has {parameter.allowed_text}"
+                f"{old!r}: it has {parameter.allowed_text}",
+                rule="not-a-choice",
+                field=parameter.name,
+                value=old,
             )
         changed[index] = now
     texts = [_text_of(choice, parameter.name) for choice in changed]
@@ -106,7 +115,10 @@ def _new_choices(parameter: Parameter, given: Mapping[Any, Any]) -> list[Any]:
         if times[text] > 1:
             raise SpaceError(
                 f"the choices of '{parameter.name}' must differ, but two would be {choice!r}: "
-                "choose another name"
+                "choose another name",
+                rule="repeated-choice",
+                field=parameter.name,
+                value=choice,
             )
     return changed
 
@@ -117,7 +129,10 @@ def _text_of(choice: Any, name: str) -> str:
     except (TypeError, ValueError) as error:
         raise SpaceError(
             f"a choice of '{name}' must be what JSON can hold, but got {choice!r}: use a text, a "
-            "number, a boolean, None or a tuple of these"
+            "number, a boolean, None or a tuple of these",
+            rule="not-json",
+            field=name,
+            value=choice,
         ) from error
 
 

@@ -62,7 +62,9 @@ def legal_values(parameters: Sequence[Parameter], rules: Rules, n: int, draw: Un
         if kept < n and tried >= 2 / RAREST and kept < RAREST * tried:
             raise SpaceError(
                 "forbidden clauses must leave at least 1 in 10,000 combinations legal, but only "
-                f"{kept} of {tried} draws were: narrow the ranges instead of forbidding so much"
+                f"{kept} of {tried} draws were: narrow the ranges instead of forbidding so much",
+                rule="too-much-forbidden",
+                value=kept,
             )
     return np.concatenate(found)[:n]
 

@@ -154,7 +154,9 @@ def _merge_condition(child: str, one: Item | None, other: Item | None) -> Item:
             }
     raise SpaceError(
         f"to join two spaces, hyperparameter '{child}' must depend on the same parent in both, but "
-        "its conditions differ: rename it in one of them"
+        "its conditions differ: rename it in one of them",
+        rule="different-conditions",
+        field=child,
     )
 
 
@@ -186,5 +188,7 @@ def _refuse(first: Parameter, second: Parameter) -> NoReturn:
     raise SpaceError(
         f"to join two spaces, hyperparameter '{first.name}' must be of one kind in both, but it is "
         f"{first.kind} {first.allowed_text} and {second.kind} {second.allowed_text}: rename it in "
-        "one of them"
+        "one of them",
+        rule="different-kinds",
+        field=first.name,
     )
