@@ -7,12 +7,12 @@
     python -m benchmarks.reliability --out results               # go on, or show the table again
 
 Each attack is a script in this folder. With `--jobs`, several run at the same time, and each takes
-several cores if it can. What has come of an attack is kept in a file of its own in the output
-folder (`NAME.json`), and an attack that is there is not made again; remove the file to repeat it.
-What a script prints stands in `NAME.txt` and `NAME.log` as soon as it is printed. An attack that is
-over its time is stopped, and its row says how far it came; the same command makes it again, or goes
-on with it. The table is printed and written to `table.md` after each attack. The exit code is 1 if
-anything was lost, doubled or wrong.
+several cores if it can. The output folder has two files. `rows.jsonl` holds a line for each attack
+that is finished; it is not made again until you remove its line. `table.md` is written after each
+attack. What the scripts print stands in `--logs` (`NAME.txt` and `NAME.log`) as soon as it is
+printed. An attack that is over its time is stopped, and its row says how far it came; the same
+command makes it again, or goes on with it. The exit code is 1 if anything was lost, doubled or
+wrong.
 """
 
 import argparse
@@ -40,6 +40,8 @@ LIMIT = 3600.0
 LOOK_SECONDS = 0.2
 PATIENCE = 10.0
 """Seconds that a stopped attack has to end."""
+ROWS = "rows.jsonl"
+"""The file of all rows, in the output folder."""
 COLUMNS = ("attack", "count", "lost", "doubled", "wrong", "refused", "longest", "peak memory")
 
 
@@ -57,12 +59,12 @@ class Attack:
     goes_on: bool = False
     """Whether it keeps what it has done in the file `--done`."""
 
-    def command(self, out: Path, *, short: bool, jobs: int) -> list[str]:
+    def command(self, logs: Path, *, short: bool, jobs: int) -> list[str]:
         words = [*(self.short if short else self.words)]
         if self.cores > 1:
             words += ["--jobs", str(min(jobs, self.cores))]
         if self.goes_on:
-            words += ["--done", str(out / f"{self.stem(short)}.jsonl")]
+            words += ["--done", str(logs / f"{self.stem(short)}.jsonl")]
         return [sys.executable, str(HERE / self.script), *words]
 
     def stem(self, short: bool) -> str:
@@ -169,10 +171,10 @@ def start(attack: Attack, given: SimpleNamespace, limit: float) -> Run:
         paths.insert(0, str(HERE.parents[1] / "src"))
     scratch = Path(tempfile.mkdtemp(prefix=f"{attack.name}-"))
     scratch.chmod(0o711)  # a database server runs as another user
-    said, log = (given.out / f"{stem}.txt").open("w"), (given.out / f"{stem}.log").open("w")
+    said, log = (given.logs / f"{stem}.txt").open("w"), (given.logs / f"{stem}.log").open("w")
     with said, log:
         process = subprocess.Popen(
-            attack.command(given.out.absolute(), short=given.short, jobs=given.jobs),
+            attack.command(given.logs.absolute(), short=given.short, jobs=given.jobs),
             stdout=said,
             stderr=log,
             env={
@@ -188,7 +190,7 @@ def start(attack: Attack, given: SimpleNamespace, limit: float) -> Run:
 def rows_of(run: Run, given: SimpleNamespace) -> list[Row]:
     """What a run that has ended says, which is kept if it is all."""
     stem = run.attack.stem(given.short)
-    text = (given.out / f"{stem}.txt").read_text()
+    text = (given.logs / f"{stem}.txt").read_text()
     rows, code = read_rows(text), run.process.returncode
     if run.stopped:
         note = f"not finished within {run.seconds:.0f} s"
@@ -197,11 +199,11 @@ def rows_of(run: Run, given: SimpleNamespace) -> list[Row]:
             return [Row(run.attack.name, 0, note=f"{note}; last said: {last}")]
         return [replace(row, note=f"{note}; {row.note}".rstrip("; ")) for row in rows]
     if code and not any(row.faults for row in rows):
-        rows.append(_failed(run.attack, code, given.out / f"{stem}.log"))
+        rows.append(_failed(run.attack, code, given.logs / f"{stem}.log"))
     elif not rows:
         rows.append(Row(run.attack.name, 1, wrong=1, note=f"it printed no row, see {stem}.txt"))
-    kept = given.out / f"{stem}.json"
-    kept.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    with (given.out / ROWS).open("a") as kept:
+        kept.write(json.dumps({"name": stem, "rows": [asdict(row) for row in rows]}) + "\n")
     return rows
 
 
@@ -212,9 +214,11 @@ def _failed(attack: Attack, code: int, log: Path) -> Row:
 
 def rows_kept(attack: Attack, given: SimpleNamespace) -> list[Row] | None:
     """The rows of an earlier run, or why there are none in this version."""
-    kept = given.out / f"{attack.stem(given.short)}.json"
-    if kept.exists():
-        return [Row(**row) for row in json.loads(kept.read_text())]
+    kept = given.out / ROWS
+    for line in kept.read_text().splitlines() if kept.exists() else ():
+        found = json.loads(line)
+        if found["name"] == attack.stem(given.short):
+            return [Row(**row) for row in found["rows"]]
     if not (HERE / attack.script).exists():
         return [Row(attack.name, 0, skipped=f"there is no {attack.script} in this version")]
     return None
@@ -340,8 +344,14 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds for each attack")
     parser.add_argument("--time", type=float, default=math.inf, help="seconds for all of them")
     parser.add_argument("--out", type=Path, default=Path("reliability-results"))
+    parser.add_argument(
+        "--logs", type=Path, help="what scripts print; by default a temporary folder"
+    )
     given = parser.parse_args(namespace=SimpleNamespace())
     given.out.mkdir(parents=True, exist_ok=True)
+    name = "-".join(given.out.absolute().parts[1:])
+    given.logs = given.logs or Path(tempfile.gettempdir()) / f"foretune-attacks-{name}"
+    given.logs.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped: the same command goes on"))
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(variable, "1")

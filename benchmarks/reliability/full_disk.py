@@ -12,8 +12,6 @@ Needs root or user namespaces, for the mount.
 
 import os
 import random
-import shutil
-import sqlite3
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +23,7 @@ from mounts import mount_memory, skip_without_namespace, unmount
 from parts import make_parser, run_parts
 from tally import MISTAKE, SAID, Ended, Tally
 
-from stores import Trial, check_fit, compare, compare_evaluations, read_sqlite
+from stores import Trial, check_fit, compare, compare_evaluations, read_sqlite, read_unfinished
 
 SIZE_KIB = 8192
 TRIALS = 10
@@ -59,7 +57,6 @@ def attack(name: str, folder: Path, draw: random.Random, tally: Tally) -> str:
     mount_memory(disk, SIZE_KIB)
     place = folder if name == "fit-home" else disk
     prepare(place)
-    before: dict[int, Trial] = {}
     store = place / STORES.get(name, "none")
     leave = int(2 ** draw.uniform(2, 1 + NEEDED_KIB[name].bit_length()))
     said = folder / SAID
@@ -75,8 +72,7 @@ def attack(name: str, folder: Path, draw: random.Random, tally: Tally) -> str:
     tally.count += 1
     check_without_room(end, folder, place, tally)
     # Also what is read without room: it must be whole now, not only later.
-    if store.exists() and store.stat().st_size:
-        before = read_ended(store, tally)
+    before = read_unfinished(store, tally)
     (disk / BALLAST).unlink(missing_ok=True)
     said.unlink()
     if tally.check_end(run_life(place, COMMANDS[name], said=said), folder, 0):
@@ -92,27 +88,6 @@ def check_without_room(end: Ended | None, folder: Path, place: Path, tally: Tall
     left = [path for path in place.rglob("*") if path.suffix == ".tmp"]
     if left:
         tally.blame("wrong", f"{left} are unfinished in {folder}")
-
-
-def read_ended(store: Path, tally: Tally) -> dict[int, Trial]:
-    """The ended trials of a store that may not have its tables yet.
-
-    A copy is read, because SQLite itself needs room to read a store beside a write-ahead log.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        for path in store.parent.glob(f"{store.name}*"):
-            shutil.copy(path, folder)
-        return _read_copy(Path(folder) / store.name, tally)
-
-
-def _read_copy(store: Path, tally: Tally) -> dict[int, Trial]:
-    try:
-        ended, _ = read_sqlite(store, tally)
-    except sqlite3.OperationalError as error:
-        if "no such table" not in str(error):
-            raise
-        return {}
-    return ended
 
 
 def check_whole(name: str, place: Path, before: dict[int, Trial], tally: Tally) -> None:

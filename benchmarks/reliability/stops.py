@@ -27,7 +27,7 @@ from lives import import_early, kill, run_life, start_life, wait_for
 from parts import make_parser, run_parts
 from tally import SAID, STOPPED, Ended, Tally, read
 
-from stores import Trial, compare, compare_evaluations, read_sqlite
+from stores import compare, compare_evaluations, read_sqlite, read_unfinished
 
 LONGEST_STOP = 60.0
 TRIALS = 8
@@ -81,10 +81,8 @@ def check_stopped(folder: Path, command: Command, number: int, end: Ended, tally
 
 def check_again(folder: Path, command: Command, whole: set[str], tally: Tally) -> None:
     """Run the stopped command again, and check all that it leaves."""
-    before: dict[int, Trial] = {}
     store = folder / command.store
-    if command.store and store.exists():
-        before, _ = read_sqlite(store, tally)
+    before = read_unfinished(store, tally) if command.store else {}
     if not tally.check_end(run_life(folder, command.words), folder, 0):
         return
     if files(folder) != whole:

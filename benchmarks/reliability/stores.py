@@ -1,6 +1,8 @@
 """What a store holds, read by SQL without Optuna or Foretune, and what must hold of it."""
 
+import shutil
 import sqlite3
+import tempfile
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
@@ -37,6 +39,25 @@ def read_sqlite(path: Path, tally: Tally) -> tuple[dict[int, Trial], dict[int, s
         if intact != "ok":
             tally.blame("wrong", f"the integrity check says {intact} of {path}")
         return read_trials(store, tally)
+
+
+def read_unfinished(path: Path, tally: Tally) -> dict[int, Trial]:
+    """The ended trials of a store of a command that was stopped: it may not have all its tables.
+
+    A copy is read, because SQLite itself needs room to read a store beside a write-ahead log.
+    """
+    if not path.exists() or not path.stat().st_size:
+        return {}
+    with tempfile.TemporaryDirectory() as folder:
+        for each in path.parent.glob(f"{path.name}*"):
+            shutil.copy(each, folder)
+        try:
+            ended, _ = read_sqlite(Path(folder) / path.name, tally)
+        except sqlite3.OperationalError as error:
+            if "no such table" not in str(error):
+                raise
+            return {}
+    return ended
 
 
 def read_trials(

@@ -145,9 +145,9 @@ def test_the_table_has_a_line_for_every_attack(harness, monkeypatch, tmp_path, c
 def test_a_finished_attack_is_not_made_again(harness, monkeypatch, tmp_path):
     out = tmp_path / "out"
     run(harness, monkeypatch, out, "good")
-    (kept,) = json.loads((out / "good.json").read_text())
+    (kept,) = json.loads((out / "rows.jsonl").read_text())["rows"]
     assert Row(**kept) == Row("good", 5, refused=2, longest_s=1.0)
     make_script(tmp_path, "good.py", "Row('good', 5, lost=1).print()")
     assert run(harness, monkeypatch, out, "good") == 0
-    (out / "good.json").unlink()
+    (out / "rows.jsonl").unlink()
     assert run(harness, monkeypatch, out, "good") == 1
