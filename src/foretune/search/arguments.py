@@ -21,6 +21,9 @@ from foretune.space import Space
 
 Each = TypeVar("Each")
 
+WITH_LOSSES = (Status.DONE, Status.STOPPED)
+"""How trials end whose losses count. That of a stopped trial is of its last step."""
+
 
 def load_experience(experience: Any) -> Experience | None:
     """An experience that may be given as the path of its file."""
@@ -110,7 +113,7 @@ def all_losses_told(outcomes: Sequence[Told], objectives: Sequence[str]) -> Floa
         each = [losses_told(outcome, objectives) for outcome in outcomes]
         return np.array(each).reshape(len(each), width)
     losses = np.array([outcome.losses for outcome in outcomes]).reshape(len(outcomes), width)
-    failed = np.array([outcome.status is not Status.DONE for outcome in outcomes], dtype=bool)
+    failed = np.array([outcome.status not in WITH_LOSSES for outcome in outcomes], dtype=bool)
     losses[failed | ~np.isfinite(losses).all(axis=1)] = np.nan
     return losses
 
@@ -129,7 +132,7 @@ def _is_plain(outcome: Told, width: int) -> bool:
 def losses_told(outcome: Told, objectives: Sequence[str]) -> Floats:
     """(L,), one loss for each objective; all NaN where the trial failed in any way."""
     failed = np.full(len(objectives), np.nan)
-    if status_of(outcome.status) is not Status.DONE:
+    if status_of(outcome.status) not in WITH_LOSSES:
         return failed
     losses = _losses_of(outcome.losses)
     if not np.isfinite(losses).all():

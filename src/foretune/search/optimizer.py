@@ -25,6 +25,7 @@ from foretune.methods.contracts import (
     Target,
     check_encoding,
 )
+from foretune.methods.stopping.policy import StepDecision, StoppingPolicy
 from foretune.numerics.objectives import pareto_front
 from foretune.search.acquisition import ACQUISITIONS
 from foretune.search.arguments import (
@@ -42,6 +43,7 @@ from foretune.search.outlook import Outlook, learn_outlook
 from foretune.search.pending import Pending
 from foretune.search.pending_values import with_beliefs
 from foretune.search.prior_cache import default_progress, prior_of
+from foretune.search.racing import Racing, end_of
 from foretune.search.registry import METHODS
 from foretune.search.registry import method as registered
 from foretune.search.seeds import derive_seed
@@ -62,6 +64,7 @@ class Optimizer:
         start: configurations to try before anything else, in order. They stand in for the
             method's own first trials: for what the prior opens with, and for a design of so many
             trials. Where none are given, the method begins in its own way.
+        policy: decides by the reports of trials which of them go on; all do if it is None.
 
     `Optimizer.of` makes one in a line.
 
@@ -79,6 +82,7 @@ class Optimizer:
         *,
         seed: int = 0,
         start: Encoded | None = None,
+        policy: StoppingPolicy | None = None,
     ) -> None:
         self.target = target
         self.method = method
@@ -95,11 +99,12 @@ class Optimizer:
         self._trials = ToldTrials(target.space, len(target.objectives))
         self._told = self._trials.observations()
         self._pending = Pending(target.space)
+        self._racing = Racing(policy or StoppingPolicy(), len(target.objectives))
         self._outlook: tuple[int, Outlook] | None = None
         self._last_belief: tuple[int, Posterior] | None = None
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0913 - one argument a choice of the user
         cls,
         space: Any = None,
         experience: Experience | str | Path | None = None,
@@ -108,6 +113,7 @@ class Optimizer:
         objectives: tuple[str, ...] | None = None,
         pool: Encoded | None = None,
         meta_features: Mapping[str, float] | None = None,
+        policy: StoppingPolicy | None = None,
         seed: int = 0,
         progress: Progress | None = None,
     ) -> "Optimizer":
@@ -127,6 +133,8 @@ class Optimizer:
                 of it, its first one if left out. Tell what should grow with a minus sign.
             pool: all configurations that can be chosen, where they are a recorded list.
             meta_features: what describes the task, by name.
+            policy: decides by the reports of trials which of them go on, such as
+                `make_policy("asha", StepRange(1, 50))`.
             seed: all randomness follows from it, that of learning too.
             progress: told how far learning is. If left out, a terminal shows a bar, and the logger
                 `foretune` says it elsewhere.
@@ -145,7 +153,8 @@ class Optimizer:
             objectives = ("loss",) if past is None else (past.metrics[0].name,)
         target = Target(space, objectives, pool, meta_features or {})
         known = None if past is None else past.with_metrics(target.objectives)
-        return cls(target, chosen, prior_of(chosen, known, seed=seed, progress=shown), seed=seed)
+        prior = prior_of(chosen, known, seed=seed, progress=shown)
+        return cls(target, chosen, prior, seed=seed, policy=policy)
 
     def finish_learning(self) -> None:
         """Learn now what the model needs, instead of when the first suggestion needs it.
@@ -247,7 +256,8 @@ class Optimizer:
                 for _ in range(n):
                     suggestions.append(self._ask_one(chosen_among))
         except BaseException as error:
-            self.withdraw(suggestion.id for suggestion in suggestions)
+            for suggestion in reversed(suggestions):
+                self._take_back(suggestion)
             if isinstance(error, ExhaustedError) and suggestions:
                 raise ExhaustedError(
                     f"ask(n) needs n untried configurations, but got n={n} where only "
@@ -266,9 +276,31 @@ class Optimizer:
         losses = all_losses_told(outcomes, self.target.objectives)
         if not outcomes:
             return
+        self._racing.end({o.id: end_of(o.status) for o in outcomes if o.id is not None})
         self._pending.settle(outcomes, configs)
         self._trials.add(configs, losses)
         self._told = self._trials.observations()
+
+    def tell_step(self, id_: int, step: float, losses: tuple[float, ...] | float) -> StepDecision:
+        """Take in what a running trial reported at a step, and decide what becomes of it.
+
+        A paused trial may be suggested again by `ask`, with `resumed_from` and under its id. A
+        trial that is stopped is told as any other, with `Status.STOPPED` and its last losses.
+
+        Example:
+            >>> decided = optimizer.tell_step(suggestion.id, epoch, loss)
+            >>> if decided.decision is Decision.STOP:
+            ...     optimizer.tell([Told(loss, id=suggestion.id, status=Status.STOPPED)])
+        """
+        return self._racing.report(id_, step, losses)
+
+    def should_stop(self, id_: int) -> bool:
+        """Whether a trial is to end now, because the policy has paused or stopped it."""
+        return self._racing.should_stop(id_)
+
+    def hopeless(self) -> set[int]:
+        """Ids of the paused trials that will never be resumed: their checkpoints can go."""
+        return self._racing.hopeless()
 
     def explain(self) -> str:
         """What the method relied on, in a sentence; empty where it has nothing to say."""
@@ -283,7 +315,9 @@ class Optimizer:
         An id stands for one configuration: whoever takes those of several optimisers, each of
         which counts from 0, gives them other ids, such as negative ones.
         """
-        self._pending.assume(suggestions_of(suggestions))
+        taken = suggestions_of(suggestions)
+        self._pending.assume(taken)
+        self._racing.start_all(taken)
 
     def strike_start(self, configs: Iterable[Mapping[str, Any]]) -> None:
         """Take configurations off the start list, where others were tried instead of them.
@@ -297,13 +331,27 @@ class Optimizer:
 
     def withdraw(self, ids: Iterable[int]) -> None:
         """Forget pending suggestions that nobody will tell about."""
-        self._pending.withdraw(ids)
+        unwanted = list(ids)
+        self._pending.withdraw(unwanted)
+        self._racing.forget(sorted(unwanted, reverse=True))
+
+    def _take_back(self, suggestion: Suggestion) -> None:
+        """Undo a suggestion that nobody got."""
+        if suggestion.resumed_from is None:
+            self.withdraw([suggestion.id])
+        else:
+            self._racing.pause(suggestion.id)
 
     def _ask_one(self, among: Pool | None) -> Suggestion:
+        resumed = self._racing.resume() if among is None else None
+        if resumed is not None:
+            config = self._pending.dicts()[resumed]
+            return Suggestion(resumed, config, "resumed", None, self._racing.last_step(resumed))
         choice, reason = self._choose(among)
         # A choice among given ones counts these; the suggestion names a row of the target's pool.
         row = choice.pool_index if among is None else self._row_in_pool(choice.config)
         id_ = self._pending.add(choice.config)
+        self._racing.start(id_)
         return Suggestion(id_, choice.config.dicts()[0], reason, pool_index=row)
 
     def _choose(self, among: Pool | None) -> tuple[ChosenConfig, str]:
@@ -416,7 +464,9 @@ class Optimizer:
         if not self._pending:
             return posterior
         pending = Encoded.concat(self._pending.configs)
-        return self._surrogate.condition(with_beliefs(self._told, pending, posterior), seed=seed)
+        reported = self._racing.reported_losses(self._pending.ids)
+        seen = with_beliefs(self._told, pending, posterior, reported)
+        return self._surrogate.condition(seen, seed=seed)
 
     def _belief_of_told(self) -> Posterior:
         """The surrogate after the told trials: formed once, whatever is asked before the next."""

@@ -34,6 +34,11 @@ class Pending:
         """Batches of one, in the order in which they were asked for."""
         return list(self._configs.values())
 
+    @property
+    def ids(self) -> list[int]:
+        """The ids, in the same order as `configs`."""
+        return list(self._configs)
+
     def dicts(self) -> dict[int, dict[str, Any]]:
         """The configurations by id."""
         if not self._configs:

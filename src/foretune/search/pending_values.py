@@ -11,8 +11,14 @@ MOST_COMPARED = 1_000
 """Predicting all of 100,000 trials would take longer than everything else about a suggestion."""
 
 
-def with_beliefs(told: Observations, pending: Encoded, posterior: Posterior) -> Observations:
-    """The told trials, and the pending ones as if they had ended as `posterior` predicts."""
+def with_beliefs(
+    told: Observations, pending: Encoded, posterior: Posterior, reported: Floats | None = None
+) -> Observations:
+    """The told trials, and the pending ones as if they had ended as `posterior` predicts.
+
+    reported: (pending, objectives), the last losses that a pending trial has reported, which
+        count instead of the prediction; NaN where it has reported nothing.
+    """
     good = _informative(told.successes())
     expected = posterior.predict_each(pending)
     known = posterior.predict_each(good.configs)
@@ -24,6 +30,8 @@ def with_beliefs(told: Observations, pending: Encoded, posterior: Posterior) -> 
         strict=True,
     )
     believed = np.column_stack([impute_pending_losses(*column) for column in columns])
+    if reported is not None:
+        believed = np.where(np.isnan(reported), believed, reported)
     return Observations(
         Encoded.concat([told.configs, pending]),
         np.concatenate([told.losses, believed]),

@@ -17,6 +17,8 @@ class Suggestion:
     """What chose it: the name of a design or of an acquisition function."""
     pool_index: int | None = None
     """Its row in the target's pool, where there is one."""
+    resumed_from: float | None = None
+    """The last step of a paused trial that goes on; None for a new trial."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,18 @@ class Race:
             )
         self._runners[trial] = Runner(len(self._runners))
 
+    def forget(self, trial: int) -> None:
+        """Take back the start of a trial that never ran. One that reported, or that others
+        followed, keeps its place and has failed.
+        """
+        runner = self._runners.get(trial)
+        if runner is None:
+            return
+        if runner.steps or runner.number != len(self._runners) - 1:
+            runner.state = RunState.FAILED
+        else:
+            del self._runners[trial]
+
     def report(self, trial: int, step: float, loss: float) -> None:
         """Add the loss of a trial at a step, which is later than those before."""
         runner = self._runners[trial]

@@ -1,0 +1,113 @@
+"""Which trials of an optimiser run, wait or have been stopped, by what they reported so far."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from foretune._base.arrays import Floats
+from foretune.errors import UsageError
+from foretune.experience import Status, status_of
+from foretune.methods.stopping.policy import Decision, StepDecision, StoppingPolicy
+from foretune.methods.stopping.race import Race, RunState
+from foretune.search.suggestions import Suggestion
+
+ENDS = {Status.DONE: RunState.DONE, Status.STOPPED: RunState.STOPPED}
+STATES = {Decision.PAUSE: RunState.PAUSED, Decision.STOP: RunState.STOPPED}
+
+
+def end_of(status: Status) -> RunState:
+    """Where a trial is in the race after it ended with a status."""
+    return ENDS.get(status_of(status), RunState.FAILED)
+
+
+class Racing:
+    """The race of the trials that an optimiser suggested, and the policy that decides in it."""
+
+    def __init__(self, policy: StoppingPolicy, objectives: int) -> None:
+        self.policy = policy
+        self.race = Race()
+        self._objectives = objectives
+        self._losses: dict[int, tuple[float, ...]] = {}
+        """{id: the losses of its last report}"""
+
+    def start(self, trial: int) -> None:
+        """Add a trial that was suggested."""
+        self.race.start(trial)
+
+    def start_all(self, suggestions: Iterable[Suggestion]) -> None:
+        """Add trials that run elsewhere, where they are not known yet."""
+        for suggestion in suggestions:
+            if suggestion.id not in self.race:
+                self.race.start(suggestion.id)
+
+    def report(self, trial: int, step: float, losses: Any) -> StepDecision:
+        """Take in what a trial reported at a step, and decide what becomes of it.
+
+        losses: as in `Told`. The policy decides by the loss of the first objective.
+        """
+        if trial not in self.race:
+            raise UsageError(
+                f"a report must be of a trial that was suggested, but got the id {trial!r}: give "
+                "the id of the suggestion",
+                rule="unknown-trial",
+                field="id",
+                value=trial,
+            )
+        numbers = np.atleast_1d(np.asarray(losses, dtype=float))
+        if numbers.shape != (self._objectives,):
+            raise UsageError(
+                f"a report needs one loss for each of {self._objectives} objectives, but got "
+                f"{losses!r}: give that many",
+                rule="losses-of-report",
+                field="losses",
+                value=losses,
+            )
+        self.race.report(trial, float(step), float(numbers[0]))
+        if np.isfinite(numbers).all():
+            self._losses[trial] = tuple(numbers.tolist())
+        decided = self.policy.decide(self.race, trial)
+        if decided.decision in STATES:
+            self.race.move(trial, STATES[decided.decision])
+        return decided
+
+    def should_stop(self, trial: int) -> bool:
+        """True if a trial was paused or stopped by the policy."""
+        return trial in self.race and self.race[trial].state in STATES.values()
+
+    def resume(self) -> int | None:
+        """Make the paused trial that is to go on a running one, and return it."""
+        trial = self.policy.resume(self.race)
+        if trial is not None:
+            self.race.move(trial, RunState.RUNNING)
+        return trial
+
+    def pause(self, trial: int) -> None:
+        """Say that a trial waits to be resumed: as in a study that another process has left."""
+        self.race.move(trial, RunState.PAUSED)
+
+    def last_step(self, trial: int) -> float | None:
+        """The last step that a trial reported; None if it reported none."""
+        steps = self.race[trial].steps if trial in self.race else []
+        return steps[-1] if steps else None
+
+    def hopeless(self) -> set[int]:
+        """The paused trials that will never be resumed."""
+        return self.policy.hopeless(self.race)
+
+    def forget(self, trials: Iterable[int]) -> None:
+        """Take trials out that nobody runs: they count as if they had not been suggested."""
+        for trial in trials:
+            self.race.forget(trial)
+
+    def end(self, trials: Mapping[int, RunState]) -> None:
+        """Say how trials ended."""
+        for trial, state in trials.items():
+            if trial in self.race:
+                self.race.move(trial, state)
+
+    def reported_losses(self, trials: Sequence[int]) -> Floats:
+        """(number of trials, objectives), the last losses of each; NaN before the first report."""
+        nothing = (np.nan,) * self._objectives
+        rows = [self._losses.get(trial, nothing) for trial in trials]
+        return np.array(rows, dtype=float).reshape(len(rows), self._objectives)
