@@ -43,8 +43,11 @@ def write_page(story: Story, path: Path, *, seed: int = 0) -> None:
 
 def page(story: Story, *, seed: int = 0) -> str:
     """The report as HTML."""
-    columns = columns_of(story)
-    found = importance(columns.configs, columns.losses[:, 0], seed=seed)
+    columns = columns_of(story, seed=seed)
+    fair = columns.sampled
+    found = importance(
+        columns.configs.take(fair), columns.losses[columns.drawn[fair], 0], seed=seed
+    )
     style, script = _style(), _script()
     head = element(
         "head",
@@ -82,7 +85,7 @@ def _parts(story: Story, columns: StoryColumns, found: Importance) -> list[Marku
         parts.append(sections.effects(story, found))
     if story.embedding:
         parts.append(_map(len(story.embedding)))
-    parts.append(_trials(story))
+    parts.append(_trials(story, len(columns.drawn)))
     parts += [sections.transfer_section(story), sections.data_facts(story), sections.about(story)]
     return parts
 
@@ -128,12 +131,13 @@ def _map(points: int) -> Markup:
     )
 
 
-def _trials(story: Story) -> Markup:
+def _trials(story: Story, drawn: int) -> Markup:
     if not story.trials:
         return sections.section("trials", "Trials", sections.paragraph("None yet.", kind="empty"))
     return sections.section(
         "trials",
         "Trials",
+        _thinning_note(len(story.trials), drawn),
         element("div", id="trials-tools", class_="tools"),
         element(
             "div", id="trials-table", class_="grid", tabindex="0", role="region",
@@ -141,6 +145,15 @@ def _trials(story: Story) -> Markup:
         ),
         element("div", id="trial-detail", class_="detail", aria_live="polite"),
     )  # fmt: skip
+
+
+def _thinning_note(trials: int, drawn: int) -> Markup:
+    if drawn == trials:
+        return Markup("")
+    return sections.paragraph(
+        f"Pictures and table show {drawn:,} of {trials:,} trials: the best, those that improved on "
+        "all before them, those on the front, the members of the model, and a random sample."
+    )
 
 
 def _policy(style: str, script: str) -> str:

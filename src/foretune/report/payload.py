@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from foretune._base.arrays import Floats, Ints
+from foretune._base.arrays import Bools, Floats, Ints
 from foretune.experience import Status
 from foretune.report.colours import colour_key, colours_of
 from foretune.report.curves import unbeaten, visible_range
 from foretune.report.importance import Importance
 from foretune.report.markup import Markup, replace_surrogates
 from foretune.report.story import Story
+from foretune.report.thinning import choose_drawn, thin_curve
 from foretune.report.wording import shorten
 from foretune.space import Encoded, Kind, Parameter
 
@@ -34,16 +35,20 @@ HUGE = 1e300
 class StoryColumns:
     """A story's trials as arrays, in the order of the story."""
 
+    drawn: Ints
+    """(m,) ascending rows of the trials that the page shows."""
+    sampled: Bools
+    """(m,) which of these are a fair sample of all trials."""
     configs: Encoded
+    """Of the trials that the page shows."""
     values: Floats
-    """(n, metrics), NaN where unknown."""
+    """(n, metrics) of all trials, NaN where unknown."""
     losses: Floats
     """(n, metrics), minimised; NaN where the trial is not done."""
 
 
-def columns_of(story: Story) -> StoryColumns:
-    """The trials of a story as arrays."""
-    configs = story.space.encode([trial.config for trial in story.trials])
+def columns_of(story: Story, *, seed: int = 0) -> StoryColumns:
+    """Return the trials of a story as arrays."""
     names = [metric.name for metric in story.metrics]
     values = np.array(
         [[trial.values.get(name, math.nan) for name in names] for trial in story.trials],
@@ -53,23 +58,30 @@ def columns_of(story: Story) -> StoryColumns:
     done = np.array([trial.status is Status.DONE for trial in story.trials], dtype=bool)
     signs = np.array([metric.sign for metric in story.metrics])
     losses = np.where(done[:, None], signs * values, np.nan)
-    return StoryColumns(configs, values, losses)
+    drawn, sampled = choose_drawn(story, losses, seed=seed)
+    configs = story.space.encode([story.trials[row].config for row in drawn])
+    return StoryColumns(drawn, sampled, configs, values, losses)
 
 
 def payload(story: Story, columns: StoryColumns, found: Importance) -> Markup:
-    """JSON that may stand inside a script element."""
-    rows = {trial.number: row for row, trial in enumerate(story.trials)}
+    """Return JSON that may stand inside a script element."""
+    trials = [story.trials[row] for row in columns.drawn]
+    rows = {trial.number: row for row, trial in enumerate(trials)}
+    places, random_curve = thin_curve(_random_shown(story))
     return in_script(
         {
             "metrics": _metrics(story, columns),
-            "numbers": _numbers([trial.number for trial in story.trials]),
-            "status": "".join(_status(trial.status) for trial in story.trials),
-            "seconds": _round_values([trial.seconds for trial in story.trials], digits=3),
-            "reasons": _words(trial.reason for trial in story.trials),
-            "chosen": _words(trial.chosen_by for trial in story.trials),
+            "total": len(story.trials),
+            "places": _numbers(columns.drawn.tolist()),
+            "numbers": _numbers([trial.number for trial in trials]),
+            "status": "".join(_status(trial.status) for trial in trials),
+            "seconds": _round_values([trial.seconds for trial in trials], digits=3),
+            "reasons": _words(trial.reason for trial in trials),
+            "chosen": _words(trial.chosen_by for trial in trials),
             "best": None if story.best is None else rows[story.best],
             "superlative": story.superlative,
-            "random": _round_values(_random_shown(story)),
+            "random": _round_values(random_curve),
+            "randomPlaces": _numbers(places),
             **(_front(story, columns) if story.objectives > 1 else {}),
             **_hyperparameters(story, columns, found),
             **_algorithms(story, columns.configs, rows),
@@ -90,7 +102,7 @@ def _metrics(story: Story, columns: StoryColumns) -> list[dict[str, Any]]:
             {
                 "name": replace_surrogates(metric.name),
                 "sign": int(metric.sign),
-                "values": _round_values(values),
+                "values": _round_values(values[columns.drawn]),
                 **asdict(shown),
             }
         )
@@ -108,7 +120,10 @@ def _front(story: Story, columns: StoryColumns) -> dict[str, Any]:
         visible_range(done[:, place], metric.direction, done[front, place].tolist())
         for place, metric in enumerate(story.metrics[:2])
     ]
-    return {"front": front.tolist(), "frontRanges": [asdict(shown) for shown in ranges]}
+    return {
+        "front": np.searchsorted(columns.drawn, front).tolist(),
+        "frontRanges": [asdict(shown) for shown in ranges],
+    }
 
 
 def _random_shown(story: Story) -> list[float]:
@@ -122,7 +137,7 @@ def _hyperparameters(story: Story, columns: StoryColumns, found: Importance) -> 
     names = [p.name for p in parameters if p.kind is not Kind.CONSTANT]
     known = [effect.parameter for effect in found.effects]
     order = [story.space.names.index(name) for name in dict.fromkeys([*known, *names])]
-    done = np.isfinite(columns.losses[:, 0])
+    done = np.isfinite(columns.losses[columns.drawn, 0])
     stages = _stages(story)
     others = [index for index in order if index not in stages]
     common = [index for index in others if 2 * configs.active[:, index].sum() >= len(configs)]

@@ -1,10 +1,10 @@
 """What a report tells: plain data that `fit` and `tune` fill, and `page.write_page` draws."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
 from typing import Any
+
+import numpy as np
 
 from foretune._base.arrays import Floats
 from foretune.errors import UsageError
@@ -148,9 +148,11 @@ class Story:
 
     @property
     def random_curve(self) -> list[float]:
-        """What is expected of random search, as far as it is known."""
-        given = () if self.expected_random is None else self.expected_random
-        return [float(value) for value in takewhile(math.isfinite, given)]
+        """The curve that is expected of random search, up to the first unknown value."""
+        given = np.asarray(() if self.expected_random is None else self.expected_random, np.float64)
+        unknown = np.flatnonzero(~np.isfinite(given))
+        known: list[float] = given[: unknown[0] if len(unknown) else None].tolist()
+        return known
 
     @property
     def superlative(self) -> str:

@@ -28,11 +28,11 @@ function drawCourse(host) {
 
 function course(pen, width, height, { metric, log }) {
   const better = metric.sign > 0 ? "lower is better" : "higher is better";
-  const across = { low: 1, high: Math.max(count, 2), log, name: "trials", whole: true };
+  const across = { low: 1, high: Math.max(raw.total, 2), log, name: "trials", whole: true };
   const at = frame(pen, width, height, across, { ...metric, name: `${metric.name} (${better})` });
   const colours = palette();
   const colourOf = (row) => colours[algorithm ? raw.colours[algorithm.values[row]] : 7];
-  const points = scatter(pen, shownRows(metric), (row) => [at.x(row + 1), at.y(metric.values[row])], colourOf);
+  const points = scatter(pen, shownRows(metric), (row) => [at.x(places[row] + 1), at.y(metric.values[row])], colourOf);
   crosses(pen, at);
   pen.textAlign = "left";
   pen.fillStyle = css("--soft");
@@ -43,7 +43,7 @@ function course(pen, width, height, { metric, log }) {
   pen.clip(); // the lines may begin far outside
   pen.setLineDash([6, 4]);
   const random = metric === metrics[0] ? raw.random : []; // known for this one only
-  stroke(pen, css("--soft"), 2, random.map((value, index) => [at.x(index + 1), at.y(value)]));
+  stroke(pen, css("--soft"), 2, random.map((value, index) => [at.x((raw.randomPlaces?.[index] ?? index) + 1), at.y(value)]));
   pen.setLineDash([]);
   bestLine(pen, at, metric);
   pen.restore();
@@ -56,12 +56,12 @@ function bestLine(pen, at, metric) {
   for (const row of allRows()) {
     const value = metric.values[row];
     if (!isDone(row) || !isKnown(value) || metric.sign * value >= metric.sign * best) continue;
-    if (isKnown(best)) corners.push([at.x(row + 1), at.y(best)]);
-    corners.push([at.x(row + 1), at.y(value)]);
+    if (isKnown(best)) corners.push([at.x(places[row] + 1), at.y(best)]);
+    corners.push([at.x(places[row] + 1), at.y(value)]);
     best = value;
   }
   if (!corners.length) return; // as where all are too large to be drawn
-  stroke(pen, css("--accent"), 2.5, [...corners, [at.x(count), at.y(best)]]);
+  stroke(pen, css("--accent"), 2.5, [...corners, [at.x(raw.total), at.y(best)]]);
   ring(pen, corners.at(-1));
 }
 
@@ -69,5 +69,5 @@ function bestLine(pen, at, metric) {
 function crosses(pen, at) {
   pen.textAlign = "center";
   pen.fillStyle = css("--warn");
-  for (const row of allRows().filter(isBad)) pen.fillText("×", at.x(row + 1), at.foot - 7);
+  for (const row of allRows().filter(isBad)) pen.fillText("×", at.x(places[row] + 1), at.foot - 7);
 }

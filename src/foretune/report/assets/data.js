@@ -4,6 +4,7 @@ const raw = JSON.parse(document.getElementById("story").textContent);
 const count = raw.status.length;
 const allRows = () => Array.from({ length: count }, (_, row) => row);
 const floats = (list) => Float64Array.from(list, (value) => value ?? NaN);
+const places = raw.places ?? allRows(); // of the trials among all, of which a long search shows a part
 const words = ({ known, at }) => (row) => (at ? known[at[row]] : known[0]);
 
 const trials = {
