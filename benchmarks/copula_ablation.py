@@ -21,8 +21,8 @@ from foretune.methods.contracts import Prior, Target
 from foretune.methods.copula.learn import CopulaLearner
 from foretune.methods.copula.variants import (
     INFORMED,
+    OURS,
     gcp_prior,
-    gcp_prior_midrank,
     gcp_prior_paper,
 )
 from foretune.numerics.scores import midrank_scores
@@ -36,6 +36,11 @@ from foretune_lab.bench.metrics import (
 from foretune_lab.bench.pools import TaskPool, pool_of
 
 
+def midrank() -> CopulaLearner:
+    """Scores of past tasks that keep their best apart."""
+    return CopulaLearner("midrank", midrank_scores, OURS)
+
+
 def trusting() -> CopulaLearner:
     """Scores informed by a prior that is never doubted."""
     return CopulaLearner("trusting", midrank_scores, replace(INFORMED, doubt=0.0))
@@ -43,7 +48,7 @@ def trusting() -> CopulaLearner:
 
 VARIANTS = {
     "paper": gcp_prior_paper,
-    "midrank": gcp_prior_midrank,
+    "midrank": midrank,
     "midrank+trusting": trusting,
     "midrank+informed": gcp_prior,
 }

@@ -19,7 +19,6 @@ import numpy as np
 from foretune._base.terminal import TerminalProgress
 from foretune.experience import Experience, Split, for_learning, recorded_split
 from foretune.methods.contracts import Prior, Target
-from foretune.methods.pipeline.clusters import cluster_metric
 from foretune.methods.pipeline.layout import NetworkLayout, Sizes
 from foretune.methods.pipeline.learn import DeepPipeLearner
 from foretune.methods.pipeline.network import PipelineEmbedding
@@ -27,6 +26,7 @@ from foretune.methods.pipeline.variants import deeppipe
 from foretune.search import Design, Method, Optimizer, Told
 from foretune_lab.bench.metrics import best_so_far
 from foretune_lab.bench.pools import TaskPool, pool_of
+from foretune_lab.drawing.clusters import cluster_metric
 
 SHARES = (0.005, 0.01, 0.05, 0.1, 0.5, 1.0)
 LAYERS = (0, 1, 2)

@@ -15,12 +15,12 @@ import numpy as np
 from foretune._base.arrays import Floats
 from foretune._base.terminal import TerminalProgress
 from foretune.experience import Experience, Split, for_learning, recorded_split
-from foretune.methods.pipeline.clusters import cluster_metric
 from foretune.methods.pipeline.learn import DeepPipePrior
 from foretune.methods.pipeline.variants import deeppipe
 from foretune.report.embedding import flatten_embeddings
 from foretune.space import Encoded
 from foretune_lab.bench.pools import pool_of
+from foretune_lab.drawing.clusters import cluster_metric
 from foretune_lab.drawing.embedding import (
     ByLoss,
     ByName,

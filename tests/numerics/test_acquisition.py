@@ -11,7 +11,6 @@ from foretune.numerics.acquisition import (
     expected_improvement,
     log_expected_improvement,
     log_h,
-    lower_confidence_bound,
     thompson,
 )
 from foretune.numerics.anchored import AnchoredFit
@@ -84,7 +83,6 @@ def test_every_acquisition_is_finite(mean, std, best):
     mean, std = np.array([mean]), np.array([std])
     for acquisition in (log_expected_improvement, expected_improvement):
         assert np.isfinite(acquisition(mean, std, best)).all()
-    assert np.isfinite(lower_confidence_bound(mean, std, 2.0)).all()
 
 
 @given(st.floats(-50, 50), st.floats(1e-3, 10), st.floats(-50, 50))
@@ -98,11 +96,6 @@ def test_expected_improvement_grows_with_std_and_falls_with_mean(mean, std, best
     assert wide > narrow - 1e-14 * abs(narrow)
     if best - mean < 3.0 * std:
         assert wide > narrow
-
-
-def test_lower_confidence_bound_prefers_low_means_and_doubt():
-    scores = lower_confidence_bound(np.array([1.0, 1.0, 0.0]), np.array([0.0, 1.0, 0.0]), 2.0)
-    np.testing.assert_array_equal(scores, [-1.0, 1.0, 0.0])
 
 
 def test_thompson_prefers_the_lowest_draw():

@@ -229,3 +229,16 @@ def test_scores_of_very_many_losses_are_those_of_the_whole_function(
     found = smooth_scores(y)
     monkeypatch.setattr("foretune.numerics.scores.MOST_EXACT", 10**9)
     np.testing.assert_allclose(found, smooth_scores(y), atol=2e-3)
+
+
+def test_of_very_many_trials_some_tell_what_past_tasks_expect() -> None:
+    """The mixture of 2,048 of 20,000 expectations is that of all, to a hundredth."""
+    rng = np.random.default_rng(0)
+    y, mu = rng.normal(size=(2, 20_000))
+    sigma = rng.uniform(0.5, 1.0, 20_000)
+    grid = np.linspace(-9.0, 9.0, 4_000)
+    expected = np.mean([norm.cdf((grid - m) / s) for m, s in zip(mu, sigma, strict=True)], axis=0)
+    exact = np.interp(midrank_shares(y), 0.5 * expected + 0.5 * norm.cdf(grid), grid)
+    found = scores_from_past(y, mu, sigma, shares=midrank_shares)
+    middle = np.abs(exact) < 2.0
+    assert np.abs(found - exact)[middle].max() < 0.02

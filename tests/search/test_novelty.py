@@ -105,7 +105,7 @@ def losses_met(trials: int) -> int:
 
 def test_a_search_on_plateaus_meets_more_of_them(monkeypatch) -> None:
     with_it = losses_met(30)
-    monkeypatch.setattr("foretune.search.outlook.learn_novelty", lambda told: Novelty(None))
+    monkeypatch.setattr("foretune.search.outlook.learn_novelty", lambda *_: Novelty(None))
     assert with_it > losses_met(30)
 
 

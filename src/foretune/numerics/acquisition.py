@@ -68,11 +68,6 @@ def log_of_improvement(improvement: Floats) -> Floats:
     return logs
 
 
-def lower_confidence_bound(mean: Floats, std: Floats, beta: float) -> Floats:
-    """beta standard deviations below the mean, negated: how good the loss may well be."""
-    return beta * std - mean
-
-
 def thompson(samples: Floats) -> Floats:
     """Draws (n, m) of the losses of m candidates, negated and averaged: (m,).
 

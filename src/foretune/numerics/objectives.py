@@ -40,11 +40,14 @@ def pareto_front(points: Floats) -> Bools:
 def _possibly_undominated(points: Floats) -> Bools:
     """Which of the points (n, L) are not dominated by a few good ones."""
     scaled = points / np.maximum(np.abs(points).max(axis=0), np.finfo(float).tiny)
-    left = np.ones(len(points), dtype=bool)
+    left = np.arange(len(points))
     for row in np.argsort(scaled.mean(axis=1), kind="stable")[:CLEARLY_GOOD]:
-        worse = (points >= points[row]).all(axis=1) & (points > points[row]).any(axis=1)
-        left &= ~worse
-    return left
+        some = points[left]
+        worse = (some >= points[row]).all(axis=1) & (some > points[row]).any(axis=1)
+        left = left[~worse]
+    undominated = np.zeros(len(points), dtype=bool)
+    undominated[left] = True
+    return undominated
 
 
 def _front_of_two(points: Floats) -> Bools:

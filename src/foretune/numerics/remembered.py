@@ -1,6 +1,6 @@
 """Values that are slow to find, remembered while they may be asked for again."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
@@ -11,12 +11,12 @@ class BoundedCache(Generic[Value]):
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self._known: dict[bytes, Value] = {}
+        self._known: dict[Hashable, Value] = {}
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def get(self, key: bytes, find: Callable[[], Value]) -> Value:
+    def get(self, key: Hashable, find: Callable[[], Value]) -> Value:
         """The value of the key, found where it is not remembered."""
         if key not in self._known:
             # Finding one may need others, which are remembered first.

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
-from foretune._base.arrays import Floats
+from foretune._base.arrays import Floats, Ints
 from foretune.numerics.objectives import pareto_front
 from foretune.numerics.transforms import standardise
 
@@ -30,6 +30,8 @@ ENORMOUS = 1000.0
 """Outliers that stretch the range so many times are penalties and no measurements."""
 MOST_COMPARED = 512
 """Every loss is compared with so many of the others at most."""
+MOST_MIXED = 2_048
+"""The expectations of so many trials stand for those of more."""
 MOST_EXACT = 4_096
 """Of more losses, the smooth distribution function is worked out at so many places only."""
 
@@ -144,9 +146,13 @@ def _spread_sample(z: Floats) -> Floats:
     """At most `MOST_COMPARED` of the values, evenly over their order."""
     if len(z) <= MOST_COMPARED:
         return z
-    middles = (np.arange(MOST_COMPARED) + 0.5) / MOST_COMPARED
-    sample: Floats = np.sort(z)[(middles * len(z)).astype(np.int64)]
+    sample: Floats = np.sort(z)[_evenly(len(z), MOST_COMPARED)]
     return sample
+
+
+def _evenly(n: int, most: int) -> Ints:
+    """Return (most,) places, evenly among n."""
+    return ((np.arange(most) + 0.5) / most * n).astype(np.int64)
 
 
 def smooth_scores(y: Floats) -> Floats:
@@ -169,8 +175,11 @@ def scores_from_past(
     function spreads them over the whole of N(0, 1). If past tasks are right, the scores of the
     configurations tried are distributed as the mixture of N(mu_i, sigma_i²); if they say nothing
     about this task, as N(0, 1). With the chance `doubt` for the latter, each loss gets the
-    quantile of both together at its share.
+    quantile of both together at its share. Of very many trials some stand for all.
     """
+    if len(mu) > MOST_MIXED:
+        rows = np.argsort(mu, kind="stable")[_evenly(len(mu), MOST_MIXED)]
+        mu, sigma = mu[rows], sigma[rows]
     lowest, highest = float((mu - 6.0 * sigma).min()), float((mu + 6.0 * sigma).max())
     grid = np.linspace(min(lowest, -6.0), max(highest, 6.0), GRID)
     expected = ndtr((grid[:, None] - mu) / sigma).mean(axis=1)

@@ -47,10 +47,13 @@ class Novelty:
         return np.log(np.maximum(_newness(distances, self.reach), LEAST_PROBABILITY))
 
 
-def learn_novelty(told: Observations) -> Novelty:
-    """The reach that makes most likely which trials repeated a loss when they were made."""
+def learn_novelty(told: Observations, distinct: tuple[Ints, Ints, Ints] | None = None) -> Novelty:
+    """Learn the reach that makes most likely which trials repeated a loss when they were made.
+
+    distinct: what `distinct_losses` returns for the successful trials, if it is known.
+    """
     good = told.successes()
-    first, plateau, _ = distinct_losses(good.losses)
+    first, plateau, _ = distinct_losses(good.losses) if distinct is None else distinct
     if len(first) == len(good):
         return Novelty(None)
     new = first[plateau] == np.arange(len(good))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import rankdata
 
-from foretune._base.arrays import Floats
+from foretune._base.arrays import Floats, Ints
 from foretune.methods.contracts import Observations
 from foretune.search.feasibility import Feasibility, learn_feasibility
 from foretune.search.novelty import Novelty, distinct_losses, learn_novelty
@@ -34,20 +34,20 @@ class Outlook:
 def learn_outlook(told: Observations, *, plateaus: bool) -> Outlook:
     """Learn from the told trials. plateaus: whether to look for losses that repeat."""
     good = told.successes()
+    distinct = distinct_losses(good.losses)
     return Outlook(
         learn_feasibility(told),
-        learn_novelty(good) if plateaus else Novelty(None),
+        learn_novelty(good, distinct) if plateaus else Novelty(None),
         good.configs,
-        _best_of(good),
+        _best_of(good, first=distinct[0], shared=distinct[2]),
     )
 
 
-def _best_of(good: Observations) -> Encoded:
+def _best_of(good: Observations, *, first: Ints, shared: Ints) -> Encoded:
     """The best trials whose loss is their own: others lie on plateaus, with nothing around.
 
     By the mean of their ranks: of several objectives each has a unit of its own.
     """
-    first, _, shared = distinct_losses(good.losses)
     alone = np.sort(first[shared == 1])
     ranks = rankdata(good.losses[alone], axis=0).mean(axis=1)
     order = np.argsort(ranks, kind="stable")

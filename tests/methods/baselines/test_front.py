@@ -7,12 +7,13 @@ from foretune.methods.gp.several_objectives import (
     MARGIN,
     MOST_BOXES,
     FrontSurrogate,
-    _front,
     _front_first,
     _hopes,
     _most_points,
+    _thin_front,
 )
 from foretune.numerics.hypervolume import improving_boxes
+from foretune.numerics.objectives import pareto_front
 from foretune.numerics.scores import front_scores
 from foretune.numerics.trend import Trend
 from foretune.search.optimizer import Optimizer
@@ -178,7 +179,7 @@ def test_the_unit_of_an_objective_does_not_matter():
 def test_of_a_long_front_the_most_balanced_and_others_far_from_it_count():
     t = np.linspace(0, 1, 60)
     scores = np.column_stack([t, 1 - t, -t * (1 - t)])  # all of them are on the front
-    front = _front(scores)
+    front = _thin_front(scores[pareto_front(scores)])
     assert len(front) == _most_points(3) < 60
     np.testing.assert_array_equal(front[0], scores[scores.mean(axis=1).argmin()])
     np.testing.assert_array_equal(front.min(axis=0), scores.min(axis=0))
@@ -188,14 +189,14 @@ def test_of_a_long_front_the_most_balanced_and_others_far_from_it_count():
 def test_however_many_objectives_there_are_boxes_stay_few(objectives):
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(300, objectives))
-    front = _front(scores)
+    front = _thin_front(scores[pareto_front(scores)])
     boxes = improving_boxes(front, scores.max(axis=0) + 0.1, front.min(axis=0) - 0.1)
     assert len(boxes.lower) <= MOST_BOXES
 
 
 def test_the_front_is_better_than_all_others():
     scores = np.array([[0.0, 9.0], [4.0, 5.0], [9.0, 0.0], [4.2, 5.2]])
-    assert _front_first(scores).argmax() == 3
+    assert _front_first(scores, pareto_front(scores)).argmax() == 3
 
 
 def test_auto_says_that_the_front_was_widened():

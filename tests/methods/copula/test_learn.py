@@ -17,7 +17,6 @@ from foretune.methods.copula.training import draw, negative_log_likelihood, outp
 from foretune.methods.copula.variants import (
     cts,
     gcp_prior,
-    gcp_prior_midrank,
     gcp_prior_paper,
     gp_prior,
     ts,
@@ -57,7 +56,6 @@ def prior():
         (ts, standardise, CopulaSettings(adapts=False)),
         (gcp_prior_paper, copula_scores, CopulaSettings(target="copula", prior_weight=0.01)),
         (gp_prior, standardise, CopulaSettings(target="standardise", prior_weight=0.01)),
-        (gcp_prior_midrank, midrank_scores, CopulaSettings(prior_weight=1.0, grouped=True)),
         (
             gcp_prior,
             midrank_scores,

@@ -3,8 +3,7 @@ import pytest
 
 from foretune.errors import MethodError, UsageError
 from foretune.experience import Experience, Metric
-from foretune.methods.zero_shot.jobs import live_jobs, look_up_jobs
-from foretune.methods.zero_shot.naive import naive
+from foretune.methods.zero_shot.jobs import Jobs, look_up_jobs
 from foretune.methods.zero_shot.obo import obo
 from foretune.methods.zero_shot.table import loss_table
 from foretune.numerics.greedy import mean
@@ -138,48 +137,14 @@ def test_an_experience_without_success_is_refused():
         loss_table(None)
 
 
-@pytest.mark.parametrize(
-    ("infinite", "references"),
-    [(np.inf, None), (-np.inf, None), (1e300, None), (np.inf, {"a": 0.1, "b": 0.1})],
-)
+@pytest.mark.parametrize("infinite", [np.inf, -np.inf, 1e300])
 @pytest.mark.filterwarnings("error")
-def test_an_error_that_is_not_finite_is_a_job_that_failed(infinite, references):
-    def error(task: str, config: dict) -> float:
-        return infinite if config["where"] > 0.5 else config["where"]
-
+def test_an_error_that_is_not_finite_is_a_job_that_failed(infinite):
     configs = candidates(8)
-    jobs = live_jobs(["a", "b"], configs, error, 16, references=references)
+    where = configs.values[:, configs.space.names.index("where")]
+    jobs = Jobs(2, configs, lambda _, rows: np.where(where[rows] > 0.5, infinite, where[rows]))
     picks = obo(jobs, 2, mean, seed=0)
     assert np.isfinite(picks.losses).all()
-    failed = configs.values[:, configs.space.names.index("where")] > 0.5
     assert jobs.ran.all()
-    assert np.isnan(jobs.losses[:, failed]).all()
+    assert np.isnan(jobs.losses[:, where > 0.5]).all()
     assert np.isfinite(jobs.results(np.arange(2), np.arange(len(configs)))).all()
-
-
-@pytest.mark.parametrize("reference", [{}, {"b": NAN}, {"b": np.inf}, {"b": -0.1}])
-def test_references_that_no_error_compares_with_are_refused_before_anything_is_trained(reference):
-    def error(task: str, config: dict) -> float:
-        raise AssertionError("trained in vain")
-
-    with pytest.raises(UsageError, match=r"an error for each task.* for 'b'"):
-        live_jobs(["a", "b"], candidates(3), error, 6, references={"a": 0.0} | reference)
-
-
-@pytest.mark.parametrize("workers", [1, 3])
-def test_live_jobs_are_trained_within_the_budget(workers):
-    configs = candidates(20)
-    calls = []
-
-    def error(task: str, config: dict) -> float:
-        calls.append((task, config["where"]))
-        return 0.1 + abs(config["where"] - {"a": 0.3, "b": 0.6}[task])
-
-    references = {"a": 0.1, "b": 0.1}
-    jobs = live_jobs(["a", "b"], configs, error, 12, references=references, workers=workers)
-    picks = naive(jobs, 1, mean, seed=0)
-    assert len(calls) == len(set(calls)) == 12
-    tried = np.unique([where for _, where in calls])
-    # Between 0.3 and 0.6 every configuration has the same sum of errors, but not the same RED.
-    red = (1 - 0.1 / (0.1 + abs(tried - 0.3))) + (1 - 0.1 / (0.1 + abs(tried - 0.6)))
-    assert configs.dicts()[picks.chosen[0]]["where"] == tried[red.argmin()]

@@ -32,11 +32,6 @@ def gp_prior() -> CopulaLearner:
     return CopulaLearner("foretune-gp-prior", standardise, CopulaSettings(target="standardise"))
 
 
-def gcp_prior_midrank() -> CopulaLearner:
-    """Algorithm 2 with scores of past tasks that keep their best apart, an ablation."""
-    return CopulaLearner("foretune-gcp-prior-midrank", midrank_scores, OURS)
-
-
 def gcp_prior() -> CopulaLearner:
     """Algorithm 2 with this room's improvements, each measured in PAPER.md."""
     return CopulaLearner("foretune-gcp-prior", midrank_scores, INFORMED)

@@ -12,7 +12,7 @@ from typing import Self
 
 import numpy as np
 
-from foretune._base.arrays import Floats
+from foretune._base.arrays import Bools, Floats
 from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate, Target
 from foretune.numerics.anchored import (
     LARGEST_GP,
@@ -97,14 +97,15 @@ class FrontSurrogate(Surrogate):
         x, real = good.configs.x, ~good.believed
         told = np.hstack([good.losses, x])[real]
         scores = front_scores(good.losses)
-        keep = informative_subset(x, _front_first(scores), LARGEST_GP)
+        on_front = pareto_front(scores)
+        keep = informative_subset(x, _front_first(scores, on_front), LARGEST_GP)
         models = tuple(
             TrendedGP.condition(
                 x[keep], column[keep], fit.hyper(x[real], told), Trend.fit(x[real], column[real])
             )
             for fit, column in zip(self.fits, scores.T, strict=True)
         )
-        front = _front(scores)
+        front = _thin_front(scores[on_front])
         # Measured from the worst trials only the ends of a front would count, and measured from
         # these a short front would stay short.
         reference = 0.5 * (scores.max(axis=0) + front.max(axis=0)) + MARGIN
@@ -121,7 +122,8 @@ def _residual_scores(told: Floats, *, objectives: int, place: int) -> Floats:
 
 
 def _order(told: Floats, *, objectives: int) -> Floats:
-    return _front_first(front_scores(told[:, :objectives]))
+    scores = front_scores(told[:, :objectives])
+    return _front_first(scores, pareto_front(scores))
 
 
 def _hopes(scores: Floats) -> Floats:
@@ -136,12 +138,12 @@ def _hopes(scores: Floats) -> Floats:
     return hopes
 
 
-def _front(scores: Floats) -> Floats:
-    """The points that no other dominates; of very many the most balanced one and others far from
-    it and from each other.
+def _thin_front(front: Floats) -> Floats:
+    """Return the distinct points of a front; of very many the most balanced one, and others far
+    from it and from each other.
     """
-    front = np.unique(scores[pareto_front(scores)], axis=0)
-    most = _most_points(scores.shape[1])
+    front = np.unique(front, axis=0)
+    most = _most_points(front.shape[1])
     if len(front) <= most:
         return front
     balanced = int(front.mean(axis=1).argmin())
@@ -150,10 +152,10 @@ def _front(scores: Floats) -> Floats:
     return np.concatenate([front[[balanced]], others[spread]])
 
 
-def _front_first(scores: Floats) -> Floats:
-    """(n,), lower for better trials: by their average, but all of the front before the others."""
+def _front_first(scores: Floats, on_front: Bools) -> Floats:
+    """Order trials (n,): lower is better, by their average, but all of the front come first."""
     average: Floats = scores.mean(axis=1)
-    return average - np.ptp(average) * pareto_front(scores)
+    return average - np.ptp(average) * on_front
 
 
 def _most_points(objectives: int) -> int:

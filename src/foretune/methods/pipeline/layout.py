@@ -214,23 +214,6 @@ class NetworkLayout:
                 columns[:, place] = np.where(active, configs.x[:, wanted.column], 0.0)
         return np.concatenate([columns, choices.astype(np.float32)], axis=1)
 
-    def weight_count(self) -> int:
-        """The weights as Equations 7 and 8 count them.
-
-        They leave out biases, the one-hot of choices, and the projection to the latent space.
-        """
-        factor, encoding = self.sizes.factor, self.sizes.encoder_layers
-        aggregating = self.sizes.layers - encoding
-        if encoding == 0:
-            return len(self.inputs) * self.hidden + (aggregating - 1) * self.hidden**2
-        first = sum(
-            len(encoder.inputs) * factor * stage.size
-            for stage in self.stages
-            for encoder in stage.encoders
-        )
-        inner = sum(len(stage.encoders) * (factor * stage.size) ** 2 for stage in self.stages)
-        return first + (encoding - 1) * inner + aggregating * self.hidden**2
-
 
 def _encoders(stage: Stage, parameters: Sequence[Parameter], first_choice: int) -> list[Encoder]:
     """One encoder for each algorithm with hyperparameters, one for all others together."""

@@ -1,8 +1,7 @@
-"""Training jobs within a budget: the loss of one configuration on one task, recorded or live."""
+"""Training jobs within a budget: the loss of one configuration on one task."""
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
@@ -11,7 +10,6 @@ from foretune._base.progress import SILENT, Progress
 from foretune.errors import UsageError
 from foretune.methods.zero_shot.table import LossTable
 from foretune.numerics.greedy import Losses
-from foretune.numerics.normalise import relative_error_difference
 from foretune.space import Encoded
 
 Evaluate: TypeAlias = Callable[[Ints, Ints], Floats]
@@ -126,51 +124,3 @@ def look_up_jobs(
         possible=possible,
         progress=progress,
     )
-
-
-def live_jobs(
-    tasks: Sequence[str],
-    candidates: Encoded,
-    error: Callable[[str, Mapping[str, Any]], float],
-    budget: int,
-    *,
-    references: Mapping[str, float] | None = None,
-    workers: int = 1,
-    progress: Progress = SILENT,
-) -> Jobs:
-    """Jobs that are run: `error` trains a configuration on a task and gives its error.
-
-    An error that is NaN or infinite is a job that failed.
-
-    references: the error of each task that RED compares with (a good known model's, say); without
-    them the errors are taken to be comparable as they are. workers: threads that run jobs which
-    are asked for together.
-    """
-    configs = candidates.dicts()
-    if references is not None:
-        _check_references(tasks, references)
-
-    def one(task: int, candidate: int) -> float:
-        found = error(tasks[task], configs[candidate])
-        if references is None or not np.isfinite(found):
-            return found
-        return float(
-            relative_error_difference(np.asarray(found), np.asarray(references[tasks[task]]))
-        )
-
-    def evaluate(of_tasks: Ints, of_candidates: Ints) -> Floats:
-        with ThreadPoolExecutor(workers) as pool:
-            return np.array(list(pool.map(one, of_tasks.tolist(), of_candidates.tolist())))
-
-    return Jobs(len(tasks), candidates, evaluate, budget=budget, progress=progress)
-
-
-def _check_references(tasks: Sequence[str], references: Mapping[str, float]) -> None:
-    """Refuse what no error can be compared with, before anything is trained in vain."""
-    for task in tasks:
-        reference = references.get(task)
-        if reference is None or not 0.0 <= reference < np.inf:
-            raise UsageError(
-                "references must hold an error for each task, a finite number of at least 0, but "
-                f"got {reference!r} for '{task}': give one, or leave the references out"
-            )

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from foretune.methods.pipeline.clusters import cluster_metric
+from foretune_lab.drawing.clusters import cluster_metric
 
 
 def test_clusters_that_lie_apart() -> None:

@@ -1,4 +1,4 @@
-"""The cluster metric of Experiment 5: how often a pipeline's own kind is nearer than another."""
+"""The cluster metric of DeepPipe, Experiment 5: how often a pipeline's own kind is nearer."""
 
 import numpy as np
 
