@@ -1,0 +1,288 @@
+"""Playing one optimiser on recorded learning curves, and charging every step.
+
+Workers share one simulated clock. A trial takes as long as its steps cost, so results arrive in
+the order in which trials reach their steps, and equal inputs give equal runs.
+"""
+
+import heapq
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from foretune._base.arrays import Floats
+from foretune.errors import ExhaustedError, UsageError
+from foretune.experience import Experience, Status
+from foretune.methods.stopping import Decision
+from foretune.search import Optimizer, Suggestion, Told
+from foretune.space import Encoded
+
+STEPS, SECONDS = "steps", "seconds"
+ROW = ["task", "method", "seed", "cost", "value", "best", "regret", "suggest_seconds"]
+
+
+@dataclass(frozen=True, slots=True)
+class CurveCosts:
+    """What a run on curves may spend, and what its steps cost."""
+
+    budget: float
+    """In complete runs: the cost of all steps of one trial, of the median one for seconds."""
+    workers: int = 1
+    unit: str = STEPS
+    """`steps`, or `seconds` as they were recorded."""
+    resume_cost: float = 0.0
+    """Steps (or seconds) that it costs to go on with a paused trial."""
+    charge_thinking: bool = False
+    """Whether the seconds of a suggestion count; only with seconds."""
+
+    def __post_init__(self) -> None:
+        if not (self.budget > 0 and self.workers >= 1 and self.resume_cost >= 0):
+            raise UsageError(
+                f"a replay on curves needs a positive budget, a worker and no negative cost, but "
+                f"got {self}: choose others",
+                rule="curve-costs",
+                field="budget",
+                value=self.budget,
+            )
+        if self.unit not in (STEPS, SECONDS) or (self.charge_thinking and self.unit != SECONDS):
+            raise UsageError(
+                f"steps are charged as '{STEPS}' or '{SECONDS}', and thinking as '{SECONDS}' only, "
+                f"but got '{self.unit}': choose one",
+                rule="curve-unit",
+                field="unit",
+                value=self.unit,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCurve:
+    """The curve of one configuration of a task."""
+
+    steps: Floats
+    losses: Floats
+    """One for each step, minimised; NaN where the trial diverged."""
+    clock: Floats
+    """What the trial has cost up to each step."""
+
+
+@dataclass(frozen=True, slots=True)
+class CurveTask:
+    """All configurations of one task that have a curve."""
+
+    name: str
+    configs: Encoded
+    curves: tuple[RecordedCurve, ...]
+    best: float
+    """The lowest loss at the end of a curve."""
+    median: float
+    """The median of the losses at the end, diverged ones counting as the worst."""
+    complete_cost: float
+    """What one complete run costs: the median over the curves that reach the largest step."""
+
+    def regret(self, loss: float) -> float:
+        """0 for the best loss at the end of a curve, 1 for the median one and for worse."""
+        if not math.isfinite(loss):
+            return 1.0
+        if self.median <= self.best:
+            return float(loss > self.best)
+        return float(np.clip((loss - self.best) / (self.median - self.best), 0.0, 1.0))
+
+
+def curve_task(experience: Experience, name: str, unit: str = STEPS) -> CurveTask:
+    """The configurations of one task with their curves; of one that was run twice, the longer."""
+    records = experience.task(name)
+    curves = records.curves
+    if curves is None or not curves.lengths.any():
+        raise UsageError(
+            f"a replay on curves needs learning curves, but task '{name}' has none: import them "
+            "(foretune import table --step), or leave out --budget",
+            rule="no-curves",
+            field="task",
+            value=name,
+        )
+    sign = experience.metrics[0].sign
+    chosen: dict[int, int] = {}
+    for row in np.argsort(curves.lengths, kind="stable"):
+        if curves.lengths[row]:
+            chosen[int(records.config_index[row])] = int(row)
+    rows = [chosen[config] for config in sorted(chosen)]
+    found = []
+    for row in rows:
+        points = curves.points(row)
+        steps, seconds = curves.steps[points], curves.seconds[points].astype(float)
+        clock = steps if unit == STEPS else np.maximum.accumulate(seconds)
+        if not np.isfinite(clock).all():
+            raise UsageError(
+                f"seconds are charged where all points have them, but those of task '{name}' have "
+                "none: charge steps",
+                rule="no-seconds",
+                field="task",
+                value=name,
+            )
+        found.append(RecordedCurve(steps, sign * curves.values[points, 0], clock))
+    last = max(curve.steps[-1] for curve in found)
+    ends = np.array([curve.losses[-1] for curve in found])
+    worst = np.nanmax(ends)
+    complete = [curve.clock[-1] for curve in found if curve.steps[-1] == last]
+    return CurveTask(
+        name,
+        experience.configs.take(sorted(chosen)),
+        tuple(found),
+        float(np.nanmin(ends)),
+        float(np.median(np.where(np.isnan(ends), worst, ends))),
+        float(np.median(complete)),
+    )
+
+
+@dataclass(slots=True)
+class CurveRun:
+    """What one method with one seed did on one task: a row for each of its decisions."""
+
+    task: str
+    method: str
+    seed: int
+    cost: list[float] = field(default_factory=list)
+    """Spent when the decision had been carried out, in complete runs."""
+    value: list[float] = field(default_factory=list)
+    """The loss that was reached."""
+    best: list[float] = field(default_factory=list)
+    regret: list[float] = field(default_factory=list)
+    suggest_seconds: list[float] = field(default_factory=list)
+
+    def table(self) -> pa.Table:
+        """One row a decision."""
+        n = len(self.cost)
+        return pa.table(
+            {
+                "task": [self.task] * n,
+                "method": [self.method] * n,
+                "seed": np.full(n, self.seed, dtype=np.int64),
+                "cost": self.cost,
+                "value": self.value,
+                "best": self.best,
+                "regret": self.regret,
+                "suggest_seconds": self.suggest_seconds,
+            }
+        )
+
+
+@dataclass(order=True, slots=True)
+class _Event:
+    """A trial reaches a step."""
+
+    clock: float
+    order: int
+    suggestion: Suggestion = field(compare=False)
+    point: int = field(compare=False)
+    thought: float = field(compare=False)
+    """The seconds of the decision that the trial carries out."""
+
+
+class CurveReplay:
+    """One run: workers ask, trials report, and the clock goes on."""
+
+    def __init__(
+        self, optimizer: Optimizer, task: CurveTask, costs: CurveCosts, run: CurveRun
+    ) -> None:
+        self._optimizer, self._task, self._costs, self._run = optimizer, task, costs, run
+        self._events: list[_Event] = []
+        self._order = 0
+        self._members: dict[int, int] = {}
+        """{id: place in the task}, because a resumed suggestion does not say it again."""
+        self._reached: dict[int, int] = {}
+        """{id of a paused trial: its last point}"""
+        self._spent = 0.0
+        self._best = math.inf
+
+    def play(self) -> CurveRun:
+        """Spend the budget."""
+        for _ in range(self._costs.workers):
+            self._begin(0.0)
+        while self._events:
+            self._report(heapq.heappop(self._events))
+        return self._run
+
+    def _begin(self, now: float) -> None:
+        """Give an idle worker a trial, unless the budget is spent."""
+        if self._spent >= self._costs.budget * self._task.complete_cost:
+            return
+        start = perf_counter()
+        try:
+            suggestion = self._optimizer.ask()[0]
+        except ExhaustedError:
+            return
+        thought = perf_counter() - start
+        wait = thought if self._costs.charge_thinking else 0.0
+        if suggestion.resumed_from is None:
+            point = 0
+        else:
+            point = self._reached.pop(suggestion.id) + 1
+            wait += self._costs.resume_cost
+        self._spent += wait
+        self._schedule(now + wait, suggestion, point, thought)
+
+    def _schedule(self, now: float, suggestion: Suggestion, point: int, thought: float) -> None:
+        clock = self._curve(suggestion).clock
+        cost = clock[point] - (clock[point - 1] if point else 0.0)
+        self._spent += cost
+        self._order += 1
+        heapq.heappush(self._events, _Event(now + cost, self._order, suggestion, point, thought))
+
+    def _curve(self, suggestion: Suggestion) -> RecordedCurve:
+        if suggestion.pool_index is not None:
+            self._members[suggestion.id] = suggestion.pool_index
+        return self._task.curves[self._members[suggestion.id]]
+
+    def _report(self, event: _Event) -> None:
+        """Take in a step, and go on with the trial or give its worker another one."""
+        suggestion, curve = event.suggestion, self._curve(event.suggestion)
+        loss = float(curve.losses[event.point])
+        if math.isfinite(loss):
+            self._best = min(self._best, loss)
+        is_last = event.point == len(curve.steps) - 1
+        decided = self._optimizer.tell_step(suggestion.id, float(curve.steps[event.point]), loss)
+        if is_last:
+            status = Status.DONE if math.isfinite(loss) else Status.FAILED
+            self._optimizer.tell([Told(loss, id=suggestion.id, status=status)])
+        elif decided.decision is Decision.CONTINUE:
+            self._schedule(event.clock, suggestion, event.point + 1, event.thought)
+            return
+        elif decided.decision is Decision.PAUSE:
+            self._reached[suggestion.id] = event.point
+        else:
+            self._optimizer.tell([Told(loss, id=suggestion.id, status=Status.STOPPED)])
+        self._write(loss, event.thought)
+        self._begin(event.clock)
+
+    def _write(self, loss: float, thought: float) -> None:
+        run = self._run
+        run.cost.append(self._spent / self._task.complete_cost)
+        run.value.append(loss)
+        run.best.append(self._best)
+        run.regret.append(self._task.regret(self._best))
+        run.suggest_seconds.append(thought)
+
+
+def play_on_curves(
+    make: Callable[[], Optimizer], task: CurveTask, costs: CurveCosts, name: str, seed: int
+) -> CurveRun:
+    """Play one optimiser on one task until the budget is spent."""
+    return CurveReplay(make(), task, costs, CurveRun(task.name, name, seed)).play()
+
+
+def regret_at(run: Any, budgets: Sequence[float]) -> Floats:
+    """(number of budgets,), the regret when that much had been spent; 1 before the first trial.
+
+    run: a frame or a `CurveRun` with `cost` and `regret`, in the order of decisions.
+    """
+    costs, regrets = np.asarray(run.cost, dtype=float), np.asarray(run.regret, dtype=float)
+    found = np.ones(len(budgets))
+    for place, budget in enumerate(budgets):
+        affordable = regrets[costs <= budget * (1 + 1e-9)]
+        if len(affordable):
+            found[place] = affordable.min()
+    return found
