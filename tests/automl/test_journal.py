@@ -3,9 +3,9 @@ import math
 
 import pytest
 
-from foretune.errors import UsageError
 from foretune.experience import Evaluation, Status
 from foretune.experience.journal import Journal
+from tests.refusals import refuses
 
 FIRST = Evaluation("a", {"x": 0.1, "k": "b"}, {"accuracy": 0.5}, Status.DONE, 0.25)
 SECOND = Evaluation("b", {"x": 1e-9}, {}, Status.TIMEOUT, 3.0, reason="over its limit")
@@ -52,5 +52,5 @@ def test_values_that_are_no_numbers_of_json(path):
 @pytest.mark.parametrize("text", ["nonsense\n", "[1]\n", '{"task": "a"}\n'])
 def test_other_files_are_refused(path, text):
     path.write_text(text)
-    with pytest.raises(UsageError, match="line 1 of"):
+    with refuses("broken-journal-line"):
         Journal(path)

@@ -9,6 +9,7 @@ from foretune.errors import UsageError
 from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.table import Table
 from foretune.tables.target import Task
+from tests.refusals import refuses
 
 from .samples import mixed_table
 
@@ -85,18 +86,18 @@ def test_large_tables_are_searched_in_part_and_that_is_said() -> None:
 
 
 def test_a_space_for_another_task_is_refused() -> None:
-    with pytest.raises(UsageError, match="'cash' is for classification, but the target asks for"):
+    with refuses("space-of-other-task", value="cash"):
         make_plan(table(np.linspace(0, 1, 40)), FitOptions(space="cash"))
 
 
 def test_a_metric_for_another_task_is_refused() -> None:
-    with pytest.raises(UsageError, match="must be one of accuracy"):
+    with refuses("unknown-metric", value="r2"):
         make_plan(table(["u", "v"] * 20), FitOptions(metric="r2"))
 
 
 def test_what_cannot_be_computed_is_known_before_the_first_trial() -> None:
     few = table([1.5] + [0.0] * 2999, Task.REGRESSION)
-    with pytest.raises(UsageError, match=r"the metric r2 compares .* choose one of rmse, mae"):
+    with refuses("metric-of-equal-targets", value="r2"):
         make_plan(few, FitOptions())
     rare = table(["u"] * 2999 + ["v"])
     assert set(make_plan(rare, FitOptions()).protocol.metrics) == {
@@ -112,7 +113,7 @@ def test_spaces_are_narrowed() -> None:
         "rf",
         "knn",
     }
-    with pytest.raises(UsageError, match="not to 'forest'"):
+    with refuses("unknown-estimator", value="forest"):
         make_plan(table(["u", "v"] * 20), FitOptions(only=("forest",)))
 
 
@@ -127,7 +128,7 @@ def test_a_search_ends_by_trials_or_by_time(wishes: FitOptions, trials: int | No
 def test_impossible_wishes_are_refused() -> None:
     with pytest.raises(UsageError, match=r"a seed must be .*, but got 4294967296"):
         FitOptions(seed=2**32)
-    with pytest.raises(UsageError, match="jobs must be at least 1, but got 0"):
+    with refuses("too-small", field="jobs", value=0):
         FitOptions(jobs=0)
 
 
@@ -138,10 +139,10 @@ def test_trials_are_scored_as_the_model_chooses() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scale", "said"), [(1e300, "reach 1e\\+300: give them"), (1e-300, "differ by at most 1e-300")]
+    ("scale", "said"), [(1e300, "reach 1e+300"), (1e-300, "differ by at most 1e-300")]
 )
 def test_targets_of_extreme_units_are_refused(scale: float, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+    with refuses("target-scale", value=said):
         make_plan(table(scale * np.linspace(0, 1, 40)), FitOptions())
 
 
@@ -154,14 +155,14 @@ def test_small_units_are_noted() -> None:
 
 def test_a_budget_is_refused_before_anything_is_computed() -> None:
     for wrong in ({"seconds": 0}, {"seconds": -3}, {"trials": 0}):
-        with pytest.raises(UsageError, match="must be a positive number"):
+        with refuses("not-positive"):
             FitOptions(**wrong)
 
 
 def test_shares_of_a_target_that_may_be_zero_are_refused():
     table = mixed_table(Task.REGRESSION)
     zero = replace(table, y=np.where(np.arange(len(table)) < 2, 0.0, np.abs(table.y) + 1.0))
-    with pytest.raises(UsageError, match=r"it is in 2 of 90 rows: choose mae"):
+    with refuses("mape-of-zero", value=2):
         make_plan(zero, FitOptions(metric="mape"))
     assert make_plan(replace(zero, y=zero.y + 1.0), FitOptions(metric="mape")).metric.name == "mape"
 
@@ -211,7 +212,7 @@ def test_rows_that_the_search_draws_must_differ_in_their_group() -> None:
     rows = MOST_SEARCH_ROWS + 10_000
     # The first row is not among those that are drawn.
     one_row = arranged(np.arange(rows) % 2, order=np.minimum(np.arange(rows), 1))
-    with pytest.raises(UsageError, match=r"must differ in it, but .* 30,000 of 40,000 rows"):
+    with refuses("one-group", value=30_000):
         make_plan(one_row, FitOptions())
 
 

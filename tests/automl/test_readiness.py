@@ -9,7 +9,6 @@ from foretune.automl.fit_folder import FitFolder
 from foretune.automl.plan import FitOptions
 from foretune.automl.preflight import check_ready
 from foretune.automl.spaces import load_shipped_space
-from foretune.errors import UsageError
 from foretune.tables.target import Task
 from tests.refusals import refuses
 
@@ -26,7 +25,7 @@ def table():
 def test_a_test_table_must_have_the_features(tmp_path, table) -> None:
     folder, test = FitFolder(tmp_path), mixed_frame(seed=1)
     check_ready(FitOptions(), folder, FitData(table, "class", test))
-    with pytest.raises(UsageError, match="'letter' is missing"):
+    with refuses("missing-features", value=["letter"]):
         check_ready(FitOptions(), folder, FitData(table, "class", test.drop(columns="letter")))
 
 

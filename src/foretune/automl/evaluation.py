@@ -44,7 +44,8 @@ class Protocol:
         if self.folds < 2 or not self.metrics:
             raise UsageError(
                 "a protocol needs at least two folds and one metric, but got "
-                f"{self.folds} and {len(self.metrics)}: choose them"
+                f"{self.folds} and {len(self.metrics)}: choose them",
+                rule="empty-protocol",
             )
 
     def cross_validates(self, table: Table) -> bool:
@@ -83,7 +84,10 @@ class Protocol:
             raise UsageError(
                 f"the metric {self.metrics[0]} compares rows of different targets, but all rows "
                 f"that are scored together have the same one ({self.describe(table)}): choose "
-                f"one of {', '.join(names)}, or add rows with other targets"
+                f"one of {', '.join(names)}, or add rows with other targets",
+                rule="metric-of-equal-targets",
+                field="metric",
+                value=self.metrics[0],
             )
         return replace(self, metrics=tuple(kept))
 

@@ -63,13 +63,17 @@ def _learnable(splits: Splits, table: Table) -> Splits:
     if by is not None and not differ(table.y):
         raise UsageError(
             "rows to learn from must differ in their target, but all have the same one: choose "
-            "another target, or add rows with other values of it"
+            "another target, or add rows with other values of it",
+            rule="one-target",
         )
     if by is not None and not usable:
         those = "that come first" if by.kind is RowStructureKind.IN_ORDER else "of other groups"
         raise UsageError(
             f"rows to learn from must differ in their target, but by '{by.column}' those {those} "
-            "all have the same one: choose another column, or leave it out"
+            "all have the same one: choose another column, or leave it out",
+            rule="one-target",
+            field=by.column,
+            value=those,
         )
     return usable
 

@@ -294,6 +294,8 @@ def scorer(name: str, task: Task) -> Scorer:
         fitting = [each.metric.name for each in SCORERS.values() if each.task is task]
         raise UsageError(
             f"the metric of a {task} must be one of {', '.join(fitting)}, but got '{name}': "
-            "choose one of them"
+            "choose one of them",
+            rule="unknown-metric",
+            value=name,
         )
     return found

@@ -67,7 +67,9 @@ def rows_with_target(
         if needed not in frame.columns:
             raise UsageError(
                 f"a test table must have the column {what}, but it has no '{needed}': add it, or "
-                "leave the test table out"
+                "leave the test table out",
+                rule="missing-column",
+                field=needed,
             )
     present = frame[target].notna().to_numpy(copy=True)
     if weighting is not None and present.any():
@@ -75,7 +77,9 @@ def rows_with_target(
     known = frame[present].reset_index(drop=True)
     if known.empty:
         raise UsageError(
-            f"a test table needs rows with a known '{target}', but it has none: add them"
+            f"a test table needs rows with a known '{target}', but it has none: add them",
+            rule="no-known-target",
+            field=target,
         )
     mark = table_mark(frame, decimal)
     if task is Task.REGRESSION:

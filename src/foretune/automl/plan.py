@@ -80,7 +80,10 @@ class FitOptions:
         for name in ("jobs", "ensemble"):
             if getattr(self, name) < 1:
                 raise UsageError(
-                    f"{name} must be at least 1, but got {getattr(self, name)}: choose a number"
+                    f"{name} must be at least 1, but got {getattr(self, name)}: choose a number",
+                    rule="too-small",
+                    field=name,
+                    value=getattr(self, name),
                 )
         check_seed(self.seed)
         Budget(self.trials, self.seconds)  # refuses what is none, before anything is computed
@@ -152,7 +155,10 @@ def _fitting_space(table: Table, name: str | None) -> ShippedSpace:
         raise UsageError(
             f"the space '{space.name}' is for {space.task}, but the target asks for {table.task}: "
             f"leave the space out or choose one for {table.task};  foretune fit  also takes "
-            f"--task {space.task}"
+            f"--task {space.task}",
+            rule="space-of-other-task",
+            field="space",
+            value=space.name,
         )
     return space
 
@@ -217,7 +223,10 @@ def _scoring_rows(table: Table, options: FitOptions) -> Table:
         raise UsageError(
             f"rows that are scored by '{drawn.arrangement.column}' must differ in it, but it is "
             f"the same in all of the {len(drawn):,} of {len(table):,} rows that the search draws: "
-            "choose another column"
+            "choose another column",
+            rule="one-group",
+            field=drawn.arrangement.column,
+            value=len(drawn),
         )
     return drawn
 
@@ -249,7 +258,9 @@ def _scale_notes(table: Table) -> list[str]:
         raise UsageError(
             f"the numbers of a target must be below {LARGEST_TARGET:g} and differ by more than "
             f"{1.0 / LARGEST_TARGET:g}, because their squares are computed, but they {what}: give "
-            "them in other units"
+            "them in other units",
+            rule="target-scale",
+            value=what,
         )
     if halved == 0.0 or table.y.std() >= EQUAL_TO_TREES:
         return []

@@ -80,11 +80,21 @@ def predict_file(
 def _check_out(out: Path, data: Path) -> None:
     if out.suffix.lower() not in (*SEPARATORS, *PARQUET):
         known = ", ".join((*SEPARATORS, *PARQUET))
-        raise UsageError(f"predictions are written to {known}, but got '{out}': rename it")
+        raise UsageError(
+            f"predictions are written to {known}, but got '{out}': rename it",
+            rule="unknown-format",
+            field="out",
+            value=str(out),
+        )
     check_folder_of(out)
     if out.is_dir() or out.resolve() == data.resolve():
         what = "a folder" if out.is_dir() else "the table itself"
-        raise UsageError(f"predictions need a file of their own, but '{out}' is {what}: rename it")
+        raise UsageError(
+            f"predictions need a file of their own, but '{out}' is {what}: rename it",
+            rule="not-a-file",
+            field="out",
+            value=what,
+        )
 
 
 def _predict(
@@ -198,12 +208,16 @@ def _check_keep(model: Model, part: pd.DataFrame, wanted: Wanted) -> None:
             names = [str(column) for column in part.columns]
             raise UsageError(
                 f"columns to keep must be in the table, but there is no '{name}': "
-                f"{suggestion(name, names)}"
+                f"{suggestion(name, names)}",
+                rule="unknown-column",
+                field=name,
             )
         if name in made:
             raise UsageError(
                 f"the {made[name]} is called '{name}', so that no other column can be kept by this "
-                "name: rename it in the table"
+                "name: rename it in the table",
+                rule="taken-name",
+                field=name,
             )
 
 

@@ -74,7 +74,10 @@ def _check_writable(folder: Path) -> None:
     existing = next(p for p in (folder, *folder.absolute().parents) if p.exists())
     if not existing.is_dir():
         raise UsageError(
-            f"the output must be a folder, but '{existing}' is a file: choose another with --out"
+            f"the output must be a folder, but '{existing}' is a file: choose another with --out",
+            rule="folder-is-file",
+            field="out",
+            value=str(existing),
         )
     try:
         with tempfile.TemporaryFile(dir=existing):
@@ -82,5 +85,8 @@ def _check_writable(folder: Path) -> None:
     except OSError as error:
         raise UsageError(
             f"the folder of the output must be writable, but '{existing}' is not "
-            f"({error.strerror}): choose another with --out"
+            f"({error.strerror}): choose another with --out",
+            rule="folder-not-writable",
+            field="out",
+            value=str(existing),
         ) from error

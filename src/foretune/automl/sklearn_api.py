@@ -174,7 +174,10 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         if isinstance(self.only, str):
             raise UsageError(
                 f"only must be a sequence of estimators, but got the text '{self.only}': write "
-                f"({self.only!r},)"
+                f"({self.only!r},)",
+                rule="text-for-sequence",
+                field="only",
+                value=self.only,
             )
         return FitOptions(
             trials=self.trials,
@@ -278,14 +281,20 @@ class ForetuneClassifier(ClassifierMixin, _ForetuneEstimator):  # type: ignore[m
             raise UsageError(
                 f"the labels in y must be of one type, but got {quote_names(kinds)}: write all of "
                 "them "
-                "as texts, or all as numbers"
+                "as texts, or all as numbers",
+                rule="mixed-labels",
+                field="y",
+                value=kinds,
             ) from None
         check_classification_targets(y)
         if len(classes) < 2:
             # Said here, because the table knows codes only.
             raise UsageError(
                 f"a classification needs at least two classes, but y holds only '{classes[0]}': "
-                "add rows of another class"
+                "add rows of another class",
+                rule="one-class",
+                field="y",
+                value=classes[0],
             )
         self.classes_ = classes
         return codes
@@ -304,10 +313,18 @@ def _check_page(path: Path) -> None:
     folder = path.absolute().parent
     if not folder.is_dir():
         raise UsageError(
-            f"the folder of a report must exist, but there is no '{folder}': make it first"
+            f"the folder of a report must exist, but there is no '{folder}': make it first",
+            rule="missing-folder",
+            field="path",
+            value=str(folder),
         )
     if path.is_dir():
-        raise UsageError(f"a report must be a file, but '{path}' is a folder: name a file in it")
+        raise UsageError(
+            f"a report must be a file, but '{path}' is a folder: name a file in it",
+            rule="file-is-folder",
+            field="path",
+            value=str(path),
+        )
 
 
 def _seed(state: int | np.random.RandomState | None) -> int:

@@ -37,7 +37,9 @@ def with_roles(frame: pd.DataFrame, **given: ArrayLike | None) -> tuple[pd.DataF
         if len(column) != len(frame):
             raise UsageError(
                 f"{role} needs a value for each of the {len(frame):,} rows, but got "
-                f"{len(column):,}: give as many"
+                f"{len(column):,}: give as many",
+                rule="wrong-length",
+                field=role,
             )
         added[role] = new_name(role, frame)
         frame = with_columns(frame, {added[role]: column.reset_index(drop=True)})
@@ -59,7 +61,9 @@ def _one_column(role: str, values: ArrayLike) -> "pd.Series[Any]":
         shown = f"the text '{values}'" if isinstance(values, str) else type(values).__name__
         raise UsageError(
             f"{role} must be one column with a value for each row, but got {shown}: give a list, "
-            "a Series or an array of one dimension"
+            "a Series or an array of one dimension",
+            rule="wrong-length",
+            field=role,
         ) from None
 
 

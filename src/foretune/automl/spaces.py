@@ -180,7 +180,10 @@ class ShippedSpace:
             if name not in known:
                 raise UsageError(
                     f"the space '{self.name}' can be narrowed to {', '.join(known)}, but not to "
-                    f"'{name}': {suggestion(name, list(known))}"
+                    f"'{name}': {suggestion(name, list(known))}",
+                    rule="unknown-estimator",
+                    field="only",
+                    value=name,
                 )
 
 
@@ -233,6 +236,9 @@ def load_shipped_space(name: str) -> ShippedSpace:
     if found is None:
         raise UsageError(
             f"a shipped space must be one of {', '.join(SPACES)}, but got '{name}': "
-            f"{suggestion(name, list(SPACES))}"
+            f"{suggestion(name, list(SPACES))}",
+            rule="unknown-space",
+            field="space",
+            value=name,
         )
     return found

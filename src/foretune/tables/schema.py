@@ -150,7 +150,9 @@ class Schema:
             raise UsageError(
                 "a table must have the columns the model was trained on, but "
                 f"{quote_names(lacking)} "
-                f"{'is missing: add it' if len(lacking) == 1 else 'are missing: add them'}"
+                f"{'is missing: add it' if len(lacking) == 1 else 'are missing: add them'}",
+                rule="missing-features",
+                value=lacking,
             )
         return used
 

@@ -12,12 +12,13 @@ import pytest
 from foretune.automl.knowledge.experience_update import common_first, merge_newest
 from foretune.automl.knowledge.fit_journal import FitDescription
 from foretune.automl.knowledge.memory import Memory, home
-from foretune.errors import ExperienceError, ForetuneWarning, UsageError
+from foretune.errors import ExperienceError, ForetuneWarning
 from foretune.experience import Direction, Evaluation, Experience, Metric, Status
 from foretune.space import Space
 from foretune.tables.identity import task_name
 from foretune.tables.target import Task
 from tests.automl.samples import mixed_table
+from tests.refusals import refuses, warns
 
 SPACE = Space.of({"model": {"knn": {"k": (1, 9)}, "linear": {}}}, stages=("model",))
 ACCURACY, ERROR = Metric("accuracy", Direction.MAX), Metric("log_loss", Direction.MIN)
@@ -221,7 +222,7 @@ def test_names_with_an_at_sign_are_no_fingerprints(memory):
         memory.remember(fit(task), [trial(1, accuracy, task)])
         assert accuracies(memory, task) == {1: accuracy}
     assert memory.recall(NAME).tasks == ("credit@2023", "adult@2023")
-    with pytest.raises(UsageError, match="there is no 'credit'"):
+    with refuses("unknown-task", value="credit"):
         memory.forget(NAME, "credit")
     assert memory.forget(NAME, "credit@2023") == 1
 
@@ -344,7 +345,7 @@ def test_forgetting_one_or_all(memory):
     memory.remember(fit(), [trial(1, 0.5), trial(2, 0.6)])
     memory.remember(fit(OTHER_IRIS), [trial(1, 0.5, OTHER_IRIS)])
     memory.remember(fit(WINE), [trial(1, 0.5, WINE)])
-    with pytest.raises(UsageError, match="there is no 'beer'"):
+    with refuses("unknown-task", value="beer"):
         memory.forget(NAME, "beer")
     assert memory.forget(NAME, OTHER_IRIS) == 1
     assert memory.recall(NAME).tasks == (IRIS, WINE)
@@ -355,7 +356,7 @@ def test_forgetting_one_or_all(memory):
 
 
 def test_export_is_an_experience_file(memory, tmp_path):
-    with pytest.raises(UsageError, match="nothing is of"):
+    with refuses("nothing-remembered"):
         memory.export(NAME, tmp_path / "own.parquet")
     memory.remember(fit(), [trial(1, 0.5)])
     memory.export(NAME, tmp_path / "own.parquet")
@@ -375,7 +376,7 @@ def test_experience_that_turns_a_metric_is_refused_and_leaves_all_as_it_was(memo
     memory.remember(fit(), [trial(1, 0.5), trial(2, 0.75)])
     turned = replace(memory.recall(NAME), metrics=(Metric("accuracy", Direction.MIN),))
     content = (memory.folder / f"{NAME}.parquet").read_bytes()
-    with pytest.raises(ExperienceError, match="'max' in what is known and 'min' in what is added"):
+    with refuses("metric-direction"):
         memory.add(NAME, turned)
     assert (memory.folder / f"{NAME}.parquet").read_bytes() == content
     assert list(memory.folder.glob("*.before-*")) == []
@@ -393,7 +394,7 @@ def test_a_fit_is_not_lost_where_something_turned_was_remembered(memory):
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="FORETUNE_HOME"):
+    with refuses("memory-not-writable", field="FORETUNE_HOME"):
         Memory(tmp_path / "file").begin(fit())
 
 
@@ -407,7 +408,7 @@ def damaged(memory):
 
 def test_a_damaged_file_is_set_aside_and_that_is_said_once(memory):
     content = damaged(memory)
-    with pytest.warns(ForetuneWarning, match=r"is damaged and was set aside as '.*broken-"):
+    with warns("damaged-memory"):
         assert memory.recall(NAME) is None
     [aside] = memory.folder.glob(f"{NAME}.broken-*")
     assert aside.read_bytes() == content
@@ -419,7 +420,7 @@ def test_a_damaged_file_is_set_aside_and_that_is_said_once(memory):
 
 def test_a_damaged_file_is_not_in_the_way_of_a_fit_that_ends(memory):
     damaged(memory)
-    with pytest.warns(ForetuneWarning, match="set aside"):
+    with warns("damaged-memory"):
         memory.remember(fit(), [trial(2, 0.6)])
     assert accuracies(memory) == {2: 0.6}
 
@@ -430,7 +431,7 @@ def test_a_file_of_a_newer_version_is_no_damaged_one(memory, monkeypatch):
     with pytest.raises(ExperienceError, match="update foretune"):
         memory.recall(NAME)
     # Nor is it in the way of a fit, whose trials wait for who can read it.
-    with pytest.warns(ForetuneWarning, match=r"not part of what is remembered yet .*update"):
+    with warns("journal-not-merged"):
         memory.remember(fit(), [trial(2, 0.6)])
     monkeypatch.undo()
     assert accuracies(memory) == {1: 0.5, 2: 0.6}
@@ -458,7 +459,7 @@ def test_forgetting_all_takes_what_killed_fits_have_left(memory):
 def test_of_several_tables_of_a_name_none_is_forgotten_by_it(memory):
     for task in (IRIS, OTHER_IRIS):
         memory.remember(fit(task), [trial(1, 0.5, task)])
-    with pytest.raises(UsageError, match=f"2 tables .*'{IRIS}', '{OTHER_IRIS}'"):
+    with refuses("ambiguous-task"):
         memory.forget(NAME, "iris")
     assert memory.recall(NAME).tasks == (IRIS, OTHER_IRIS)
     # A table without a fingerprint has no other name.

@@ -1,6 +1,7 @@
 import io
 import json
 import pickle
+import re
 import tracemalloc
 import zipfile
 from dataclasses import replace
@@ -23,6 +24,7 @@ from foretune.tables.schema import Schema
 from foretune.tables.table import Table
 from foretune.tables.target import Task
 from tests.automl.samples import mixed_frame, mixed_table
+from tests.refusals import refuses
 
 pytest.importorskip("skops")
 
@@ -84,7 +86,7 @@ def test_shares_let_a_rare_class_be_found(tmp_path):
 def test_shares_that_do_not_fit_the_classes_are_refused(tmp_path, shares):
     [config] = configs("pipeline-classification", "logistic", 1)
     model_of(config, binary_table(), target="high", shares=shares).save(tmp_path / "m.foretune")
-    with pytest.raises(UsageError, match="have the shares"):
+    with refuses("unusable-model"):
         Model.open(tmp_path / "m.foretune")
 
 
@@ -188,7 +190,7 @@ def test_new_tables_may_look_different():
     np.testing.assert_array_equal(model.predict_proba(texts.assign(more=1)), expected)
     unknown, missing = frame.assign(letter="new"), frame.assign(letter=None)
     np.testing.assert_array_equal(model.predict_proba(unknown), model.predict_proba(missing))
-    with pytest.raises(UsageError, match=r"but 'number', 'letter' are missing"):
+    with refuses("missing-features", value=["number", "letter"]):
         model.predict(frame.drop(columns=["letter", "number"]))
     assert model.predict(frame.iloc[:0]).shape == (0,)
 
@@ -197,12 +199,12 @@ def test_mistakes(tmp_path):
     table = mixed_table(Task.REGRESSION, n=60)
     [config] = configs("pipeline-regression", "elastic_net", 1)
     model = model_of(config, table)
-    with pytest.raises(UsageError, match="'class' is a number: predict it"):
+    with refuses("probabilities-of-numbers", field="class"):
         model.predict_proba(mixed_frame())
-    with pytest.raises(UsageError, match="must be JSON"):
+    with refuses("header-not-json"):
         model_of(config, table, about={"x": float("nan")}).save(tmp_path / "m.foretune")
     for weights in ([], [0.0], [float("nan")]):
-        with pytest.raises(UsageError, match="positive weights"):
+        with refuses("member-weight"):
             Model.of(table, [Member({}, None, (), w) for w in weights], target="y", metric="r2")
     assert list(tmp_path.iterdir()) == []
 
@@ -224,27 +226,29 @@ BAD_BYTES = {
 def test_files_that_are_no_models(tmp_path, content, capsys):
     path = tmp_path / "m.foretune"
     path.write_bytes(content)
-    with pytest.raises(UsageError, match="a model must be a file saved by Foretune"):
+    with refuses("not-a-model"):
         Model.open(path)
     assert capsys.readouterr().out == ""
 
 
 def test_missing_files_and_folders(tmp_path):
-    with pytest.raises(UsageError, match="does not exist"):
+    with refuses("not-a-model") as caught:
         Model.open(tmp_path / "no.foretune")
-    with pytest.raises(UsageError, match="is a folder"):
+    assert "does not exist" in str(caught.value)
+    with refuses("not-a-model") as caught:
         Model.open(tmp_path)
+    assert "is a folder" in str(caught.value)
 
 
 @pytest.mark.parametrize("share", [0.01, 0.3, 0.9, 0.999])
 def test_truncated_and_altered_files(saved, share):
     content = saved.read_bytes()
     saved.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(UsageError, match="is not one, or is damaged"):
+    with refuses("not-a-model"):
         Model.open(saved)
     at = int(share * len(content) * 0.5)
     saved.write_bytes(content[:at] + bytes(40) + content[at + 40 :])
-    with pytest.raises(UsageError, match="a model must be a file"):
+    with refuses("not-a-model"):
         Model.open(saved)
 
 
@@ -336,8 +340,9 @@ BAD_HEADERS = {
 @pytest.mark.parametrize(("change", "said"), BAD_HEADERS.values(), ids=BAD_HEADERS)
 def test_what_a_file_says_about_itself_must_fit(saved, change, said):
     rewritten(saved, {ENTRY: change})
-    with pytest.raises(UsageError, match=said) as caught:
+    with pytest.raises(UsageError) as caught:
         Model.open(saved)
+    assert re.search(said, str(caught.value))
     assert "\n" not in str(caught.value)
 
 
@@ -364,8 +369,9 @@ BAD_DESCRIPTIONS = {
 @pytest.mark.parametrize(("change", "said"), BAD_DESCRIPTIONS.values(), ids=BAD_DESCRIPTIONS)
 def test_objects_of_other_kinds_are_refused(saved, change, said):
     rewritten(saved, {DESCRIPTION: change})
-    with pytest.raises(UsageError, match=said) as caught:
+    with pytest.raises(UsageError) as caught:
         Model.open(saved)
+    assert re.search(said, str(caught.value))
     assert str(caught.value).isprintable()
 
 
@@ -374,30 +380,35 @@ def test_names_that_lead_elsewhere_and_entries_that_come_twice(saved):
     for name in ("../../etc/passwd", "/tmp/x.npy", "x/0.npy", "C:\\x.npy", "0.npy.exe"):
         saved.write_bytes(content)
         rewritten(saved, {}, [(name, b"x")])
-        with pytest.raises(UsageError, match="entries that no model has"):
+        with refuses("not-a-model") as caught:
             Model.open(saved)
+        assert "entries that no model has" in str(caught.value)
     saved.write_bytes(content)
     with pytest.warns(UserWarning, match="Duplicate name"):
         rewritten(saved, {}, [(ENTRY, b"{}")])
-    with pytest.raises(UsageError, match="entries that no model has"):
+    with refuses("not-a-model") as caught:
         Model.open(saved)
+    assert "entries that no model has" in str(caught.value)
 
 
 def test_what_unpacks_to_too_much_is_not_unpacked(saved, monkeypatch):
     rewritten(saved, {ENTRY: lambda text: text + b" " * 1_000_000})
     assert saved.stat().st_size < 300_000
     monkeypatch.setattr("foretune.automl.final_model.model_file.LARGEST_TEXT", 1_000_000)
-    with pytest.raises(UsageError, match="larger, when unpacked"):
+    with refuses("not-a-model") as caught:
         Model.open(saved)
+    assert "larger, when unpacked" in str(caught.value)
     rewritten(saved, {ENTRY: bytes.rstrip})
     monkeypatch.setattr(
         "foretune.automl.final_model.model_file.LARGEST_FILE", saved.stat().st_size + 1
     )
-    with pytest.raises(UsageError, match="larger, when unpacked"):
+    with refuses("not-a-model") as caught:
         Model.open(saved)
+    assert "larger, when unpacked" in str(caught.value)
     monkeypatch.setattr("foretune.automl.final_model.model_file.LARGEST_FILE", 1)
-    with pytest.raises(UsageError, match="larger than a model can be"):
+    with refuses("not-a-model") as caught:
         Model.open(saved)
+    assert "larger than a model can be" in str(caught.value)
 
 
 @pytest.mark.parametrize("task", list(Task))
@@ -439,5 +450,5 @@ def test_an_archive_of_a_version_to_come_is_refused(saved):
     place = content.index(b"PK\x01\x02") + 6  # which version of ZIP is needed to unpack
     saved.write_bytes(content[:place] + (65).to_bytes(2, "little") + content[place + 2 :])
     for read in (Model.open, read_header):
-        with pytest.raises(UsageError, match="damaged"):
+        with refuses("not-a-model"):
             read(saved)

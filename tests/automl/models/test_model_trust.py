@@ -5,6 +5,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
 
+from foretune.automl.final_model.damaged_part import DamagedPartError
 from foretune.automl.final_model.trusted_types import check_indices, strangers
 
 X = np.random.default_rng(0).normal(size=(60, 3))
@@ -33,19 +34,22 @@ def test_decision_trees(changes):
     forest = RandomForestClassifier(3, random_state=0).fit(X, Y)
     check_indices([forest])
     with_nodes(forest.estimators_[1], **changes)
-    with pytest.raises(ValueError, match="decision tree leads out"):
+    with pytest.raises(DamagedPartError) as damaged:
         check_indices([{"in": [forest]}])
+    assert damaged.value.part == "decision tree"
 
 
 def test_ensembles_of_trees_for_other_tables():
     forest = RandomForestClassifier(3, random_state=0).fit(X, Y)
     wide = DecisionTreeClassifier().fit(np.hstack([X, X]), Y)
     forest.estimators_[0] = wide
-    with pytest.raises(ValueError, match="ensemble leads out"):
+    with pytest.raises(DamagedPartError) as damaged:
         check_indices([forest])
+    assert damaged.value.part == "ensemble"
     wide.n_features_in_ = 3
-    with pytest.raises(ValueError, match="decision tree leads out"):
+    with pytest.raises(DamagedPartError) as damaged:
         check_indices([forest])
+    assert damaged.value.part == "decision tree"
 
 
 @pytest.mark.parametrize(
@@ -56,8 +60,9 @@ def test_boosted_trees(change):
     check_indices([boosting])
     for name, value in change.items():
         boosting._predictors[1][0].nodes[name][0] = value
-    with pytest.raises(ValueError, match="boosted tree leads out"):
+    with pytest.raises(DamagedPartError) as damaged:
         check_indices([boosting])
+    assert damaged.value.part == "boosted tree"
 
 
 @pytest.mark.parametrize(
@@ -73,8 +78,9 @@ def test_support_vector_machines(name, change):
     for machine in (SVC().fit(X, Y), SVC().fit(X, Y + (X[:, 2] > 1)), SVR().fit(X, X[:, 0])):
         check_indices([machine])
         setattr(machine, name, change(getattr(machine, name)))
-        with pytest.raises(ValueError, match="support vector machine leads out"):
+        with pytest.raises(DamagedPartError) as damaged:
             check_indices([machine])
+        assert damaged.value.part == "support vector machine"
 
 
 def test_search_trees_are_not_taken_from_the_file():

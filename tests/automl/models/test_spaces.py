@@ -2,7 +2,7 @@ import pytest
 
 from foretune.automl import spaces
 from foretune.automl.spaces import SPACES, load_shipped_space
-from foretune.errors import UsageError
+from tests.refusals import refuses
 
 TABLE_1 = {
     "adaboost": 2,
@@ -60,7 +60,7 @@ def test_packages_that_are_not_installed_are_left_out(monkeypatch):
 
 
 def test_mistakes():
-    with pytest.raises(UsageError, match="did you mean 'cash'"):
+    with refuses("unknown-space"):
         load_shipped_space("cas")
-    with pytest.raises(UsageError, match="not to 'svmm': did you mean 'svm'"):
+    with refuses("unknown-estimator", value="svmm"):
         load_shipped_space("pipeline-regression").build(["svmm"])

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from foretune.automl.evaluation import Protocol
 from foretune.automl.folds import cross_validation, dealt_together, hold_out
-from foretune.errors import UsageError
 from foretune.tables.row_structure import RowStructure, RowStructureKind, later_rows
 from foretune.tables.schema import Schema
 from foretune.tables.table import Table
 from foretune.tables.target import Task
+from tests.refusals import refuses
 
 groups_of_rows = st.lists(st.integers(0, 9), min_size=2, max_size=60).filter(
     lambda given: len(set(given)) > 1
@@ -155,7 +155,7 @@ def test_groups_beside_which_all_rows_are_alike_are_not_scored():
 )
 def test_rows_to_learn_from_must_differ(kind, rows, those):
     later = np.arange(rows) >= rows - 1
-    with pytest.raises(UsageError, match=f"by 'by' those {those} all have the same one"):
+    with refuses("one-target", field="by", value=those):
         Protocol(("rmse",)).splits(arranged(kind, later, y=later))
 
 
@@ -192,5 +192,5 @@ def test_what_is_done_is_said():
 
 @pytest.mark.parametrize("kind", RowStructureKind)
 def test_a_target_that_never_changes_is_not_blamed_on_groups_or_order(kind):
-    with pytest.raises(UsageError, match="all have the same one: choose another target"):
+    with refuses("one-target"):
         cross_validation(arranged(kind, np.arange(20) // 2, np.ones(20)), 5, 0)

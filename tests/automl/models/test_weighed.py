@@ -19,12 +19,12 @@ from foretune.automl.final_model.model import Model
 from foretune.automl.model_scores import scores_on
 from foretune.automl.plan import FitOptions, make_plan
 from foretune.automl.spaces import SPACES, load_shipped_space
-from foretune.errors import UsageError
 from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.row_weights import RowWeights
 from foretune.tables.table import Table
 from foretune.tables.target import Task
 from tests.automl.samples import mixed_table
+from tests.refusals import refuses
 
 CANNOT = {"knn", "lda", "qda"}
 if parse_version(sklearn.__version__) < parse_version("1.7"):
@@ -182,7 +182,7 @@ def test_a_test_table_needs_the_weights():
     frame, table = two_truths()
     member = refit(a_config("pipeline-classification", "naive_bayes"), table, seed=0)
     model = Model.of(table, [member], target="good", metric="accuracy")
-    with pytest.raises(UsageError, match="must have the column of weights, but it has no 'w'"):
+    with refuses("missing-column", field="w"):
         scores_on(model, frame.drop(columns="w"), ["accuracy"], weighting=table.weighting)
     with_zeros = frame.assign(w=np.where(frame["x"] > 0, 0.0, frame["w"]))
     kept = frame[frame["x"] <= 0]

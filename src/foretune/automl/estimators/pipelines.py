@@ -45,7 +45,9 @@ def build_pipeline(
     if "estimator" not in config:
         raise SpaceError(
             "a configuration must be one of a shipped space, with 'algorithm' or 'estimator', "
-            f"but got {sorted(config)}: see  foretune spaces"
+            f"but got {sorted(config)}: see  foretune spaces",
+            rule="config-of-no-shipped-space",
+            value=sorted(config),
         )
     algorithm, params = _algorithm_of(config, "estimator")
     steps = [("columns", _columns(config, kinds))]

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from foretune.automl.final_model.damaged_part import DamagedPartError
 from foretune.automl.final_model.flatbuffer import FlatTable, root, unpack
 
 MAGIC, FORMAT = b"CBM1", "FlabuffersModel_v1"
@@ -145,4 +146,4 @@ def _levels(value: Any) -> int:
 
 
 def _refuse(what: str) -> NoReturn:
-    raise ValueError(f"its booster {what}")
+    raise DamagedPartError(f"its booster {what}")

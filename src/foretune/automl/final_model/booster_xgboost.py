@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from foretune.automl.final_model.damaged_part import DamagedPartError
 from foretune.automl.final_model.ubjson import decode
 
 OBJECTIVES = {
@@ -41,7 +42,7 @@ def check_xgboost(content: bytes) -> None:
         _check_settings(document["Config"], config, model)
         _require(set(document) == {"Model", "Config"}, "has other parts than a model")
     except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise ValueError("the bytes of its booster are not whole") from error
+        raise DamagedPartError("the bytes of its booster are not whole") from error
 
 
 def _check_model(learner: Mapping[str, Any]) -> None:
@@ -181,4 +182,4 @@ def _require(sound: bool, otherwise: str) -> None:
 
 
 def _refuse(what: str) -> NoReturn:
-    raise ValueError(f"its booster {what}")
+    raise DamagedPartError(f"its booster {what}")

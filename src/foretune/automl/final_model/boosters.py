@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from foretune.automl.final_model.booster_catboost import check_catboost
 from foretune.automl.final_model.booster_xgboost import check_xgboost
+from foretune.automl.final_model.damaged_part import DamagedPartError
 from foretune.numerics.lightgbm_text import check_text
 
 Node = dict[str, Any]
@@ -125,4 +126,4 @@ def _bytes_of(handle: Node, loader: str, read: ReadEntry) -> bytes:
 
 
 def _refuse(what: str) -> NoReturn:
-    raise ValueError(f"its booster {what}")
+    raise DamagedPartError(f"its booster {what}")

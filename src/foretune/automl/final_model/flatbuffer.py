@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from foretune.automl.final_model.damaged_part import DamagedPartError
+
 
 class FlatTable(NamedTuple):
     """A table: where each of its fields stands, by the number of the field."""
@@ -42,7 +44,7 @@ class FlatTable(NamedTuple):
         start = self._target(field)
         count, kind = int(unpack(self.content, "<I", start)), np.dtype(dtype)
         if count * kind.itemsize > len(self.content) - start - 4:
-            raise ValueError("the flat buffer of its booster has a list that is cut short")
+            raise DamagedPartError("the flat buffer of its booster has a list that is cut short")
         return np.frombuffer(self.content, kind, count, start + 4)
 
     def text(self, field: int) -> str:
@@ -51,7 +53,7 @@ class FlatTable(NamedTuple):
 
     def _target(self, field: int) -> int:
         if field not in self.fields:
-            raise ValueError("the flat buffer of its booster is not whole")
+            raise DamagedPartError("the flat buffer of its booster is not whole")
         place = self.fields[field]
         return place + int(unpack(self.content, "<I", place))
 
@@ -66,12 +68,12 @@ def read_table(content: bytes, start: int) -> FlatTable:
     form = start - int(unpack(content, "<i", start))
     size, length = int(unpack(content, "<H", form)), int(unpack(content, "<H", form + 2))
     if size < 4 or size % 2:
-        raise ValueError("the flat buffer of its booster has a table of another form")
+        raise DamagedPartError("the flat buffer of its booster has a table of another form")
     fields = {}
     for number in range((size - 4) // 2):
         offset = int(unpack(content, "<H", form + 4 + 2 * number))
         if offset >= length:
-            raise ValueError("the flat buffer of its booster has a field outside of its table")
+            raise DamagedPartError("the flat buffer of its booster has a field outside a table")
         if offset:
             fields[number] = start + offset
     return FlatTable(content, fields)
@@ -80,5 +82,5 @@ def read_table(content: bytes, start: int) -> FlatTable:
 def unpack(content: bytes, form: str, place: int) -> Any:
     """A number at a place, which must lie in the content."""
     if not 0 <= place <= len(content) - struct.calcsize(form):
-        raise ValueError("the flat buffer of its booster leads out of itself")
+        raise DamagedPartError("the flat buffer of its booster leads out of itself")
     return struct.unpack_from(form, content, place)[0]

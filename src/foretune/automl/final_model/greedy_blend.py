@@ -53,7 +53,8 @@ def blend(
     if not len(predictions) or most < 1:
         raise UsageError(
             f"a blend needs at least one model and one place, but got {len(predictions)} for at "
-            f"most {most} places: give it more"
+            f"most {most} places: give it more",
+            rule="empty-blend",
         )
     loss = _loss_of(y, metric, task, folds or (len(y),), counting)
     counts, total, lowest = _beginning(predictions, most, loss)

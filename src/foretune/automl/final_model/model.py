@@ -50,7 +50,9 @@ class Model:
         if not len(weights) or not (np.isfinite(weights) & (weights > 0)).all():
             raise UsageError(
                 "a model needs members with positive weights, but got "
-                f"{weights.tolist()}: leave the others out"
+                f"{weights.tolist()}: leave the others out",
+                rule="member-weight",
+                value=weights.tolist(),
             )
 
     @classmethod
@@ -121,7 +123,9 @@ class Model:
         """The same as `predict_proba` for rows that `schema` has read."""
         if self.task is Task.REGRESSION:
             raise UsageError(
-                f"probabilities need classes, but '{self.target}' is a number: predict it"
+                f"probabilities need classes, but '{self.target}' is a number: predict it",
+                rule="probabilities-of-numbers",
+                field=self.target,
             )
         return self._mean(lambda member: member.probabilities(x, len(self.classes)))
 
@@ -187,7 +191,9 @@ class Model:
             said = " ".join(str(error).split())[:200]
             raise UsageError(
                 f"a model must be a file saved by Foretune that this installation can use, but "
-                f"'{path}' is not ({said}): fit it again"
+                f"'{path}' is not ({said}): fit it again",
+                rule="unusable-model",
+                value=said,
             ) from error
         return model
 

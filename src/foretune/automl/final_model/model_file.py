@@ -118,7 +118,8 @@ def write_model(path: Path, about: Mapping[str, Any], pipelines: Sequence[Any]) 
     except (TypeError, ValueError) as error:
         raise UsageError(
             f"what a model file says about itself must be JSON, but this is not ({error}): use "
-            "finite numbers, strings, lists and dictionaries"
+            "finite numbers, strings, lists and dictionaries",
+            rule="header-not-json",
         ) from error
     content = _archive(text, pipelines, zipfile.ZIP_DEFLATED)
     if _is_inflated(_entries(content), len(content.getbuffer())):
@@ -321,4 +322,8 @@ def _differences(header: Mapping[str, Any]) -> str:
 def _refuse(path: Path, what: str, remedy: str) -> NoReturn:
     # Names in a file may hold characters that do things to a terminal.
     what = "".join(letter if letter.isprintable() else "?" for letter in what)
-    raise UsageError(f"a model must be a file saved by Foretune, but '{path}' {what}: {remedy}")
+    raise UsageError(
+        f"a model must be a file saved by Foretune, but '{path}' {what}: {remedy}",
+        rule="not-a-model",
+        value=what,
+    )

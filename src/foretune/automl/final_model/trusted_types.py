@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from foretune.automl.estimators.discriminant import QuadraticDiscriminant
+from foretune.automl.final_model.damaged_part import DamagedPartError
 from foretune.tables.text_encoder import TextEncoder
 
 TYPES = frozenset(
@@ -185,7 +186,7 @@ def _objects(roots: list[Any]) -> Iterator[Any]:
 
 def _require(sound: bool, what: str) -> None:
     if not sound:
-        raise ValueError(f"its {what} leads out of its arrays")
+        raise DamagedPartError(f"its {what} leads out of its arrays", part=what)
 
 
 def _check_tree(decision: Any) -> None:

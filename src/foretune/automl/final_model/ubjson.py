@@ -9,6 +9,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from foretune.automl.final_model.damaged_part import DamagedPartError
+
 DEEPEST = 16
 """Levels; XGBoost writes eight."""
 _SCALARS = {"d": ">f", "D": ">d", "i": ">b", "U": ">B", "I": ">h", "l": ">i", "L": ">q"}
@@ -101,4 +103,4 @@ class _UbjsonReader:
 
 
 def _refuse(what: str) -> NoReturn:
-    raise ValueError(f"the binary JSON of its booster {what}")
+    raise DamagedPartError(f"the binary JSON of its booster {what}")

@@ -229,5 +229,7 @@ class Bundle:
 def _refuse(path: Path, what: str) -> NoReturn:
     raise ArtifactError(
         f"a folder of knowledge must be as its manifest says, but '{path}' {what}: install "
-        "Foretune again if it is its own, or make it with 'foretune learn'"
+        "Foretune again if it is its own, or make it with 'foretune learn'",
+        rule="damaged-knowledge",
+        value=what,
     )

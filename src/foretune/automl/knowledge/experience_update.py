@@ -28,7 +28,9 @@ def merge_newest(first: Experience, second: Experience) -> Experience:
             raise TurnedError(
                 "evaluations are joined where a metric has one direction, but "
                 f"'{metric.name}' is '{before.direction}' in what is known and "
-                f"'{metric.direction}' in what is added: correct the direction of the wrong one"
+                f"'{metric.direction}' in what is added: correct the direction of the wrong one",
+                rule="metric-direction",
+                field=metric.name,
             )
     metrics = tuple(known.values())
     second = _unify_task_names(second, {identity(task): task for task in first.tasks})

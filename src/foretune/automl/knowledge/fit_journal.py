@@ -78,8 +78,10 @@ class FitJournal:
         except ExperienceError as error:
             # The journal stays, so that nothing is lost, least of all the fit.
             warnings.warn(
-                f"what was tried is written down, but not part of what is remembered yet ({error})",
-                ForetuneWarning,
+                ForetuneWarning(
+                    f"the trials are written down, but not part of the memory yet ({error})",
+                    rule="journal-not-merged",
+                ),
                 stacklevel=2,
             )
 

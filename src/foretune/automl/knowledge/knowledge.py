@@ -222,7 +222,8 @@ class FitKnowledge:
         if self.experience is None:
             raise UsageError(
                 "a portfolio or a prior needs experience, but there is none of this space: "
-                "collect some with 'foretune collect', or choose a method that starts from nothing"
+                "collect some with 'foretune collect', or choose a method that starts from nothing",
+                rule="no-past-datasets",
             )
         return self.experience
 
@@ -264,7 +265,9 @@ def _shipped_source_of(shelf: BundleShelf, metric: str) -> ExperienceSource:
     if learnt.experience is None:
         raise ArtifactError(
             "a folder of knowledge that ships holds its experience, but that of "
-            f"'{shelf.bundle.folder}' is missing: install Foretune again"
+            f"'{shelf.bundle.folder}' is missing: install Foretune again",
+            rule="damaged-knowledge",
+            value=str(shelf.bundle.folder),
         )
     opened = partial(_open, shelf.bundle, learnt.experience)
     measured = stand_in(metric, learnt.metrics)

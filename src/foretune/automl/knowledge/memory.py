@@ -143,7 +143,9 @@ class Memory:
             if known and not chosen:
                 raise UsageError(
                     f"a task to forget must be a remembered one, but there is no '{task}' in "
-                    f"'{space_name}': see  foretune experience show"
+                    f"'{space_name}': see  foretune experience show",
+                    rule="unknown-task",
+                    value=task,
                 )
             return sum(_forget(file, each, chosen) for file, each in known.items())
 
@@ -198,7 +200,9 @@ class Memory:
         if known is None:
             raise UsageError(
                 f"only what is remembered can be exported, but nothing is of '{space_name}': "
-                "see  foretune experience show"
+                "see  foretune experience show",
+                rule="nothing-remembered",
+                value=space_name,
             )
         known.save(path)
         return known
@@ -231,9 +235,13 @@ class Memory:
             aside = self.folder / f"{space_name}{BROKEN}-{secrets.token_hex(4)}"
             self._file(space_name).rename(aside)
             warnings.warn(
-                f"what was remembered of '{space_name}' is damaged and was set aside as '{aside}': "
-                "searches go on without it, and  foretune experience forget --all  removes it",
-                ForetuneWarning,
+                ForetuneWarning(
+                    f"what was remembered of '{space_name}' is damaged and was set aside as "
+                    f"'{aside}': searches go on without it, and  foretune experience forget --all  "
+                    "removes it",
+                    rule="damaged-memory",
+                    value=space_name,
+                ),
                 stacklevel=3,
             )
             return None
@@ -248,7 +256,9 @@ class Memory:
             raise UsageError(
                 f"what is remembered must be kept in a folder that can be written to, but "
                 f"'{self.folder}' gave '{error.strerror or error}': set {HOME_VARIABLE} to "
-                "another one, or use --no-remember"
+                "another one, or use --no-remember",
+                rule="memory-not-writable",
+                field=HOME_VARIABLE,
             ) from error
 
     def _finished_journals(self, space_name: str) -> Iterator[tuple[Path, Experience | None]]:
@@ -332,7 +342,9 @@ def _tasks_with_name(known: Iterable[Experience], task: str) -> set[str]:
     if len(found) > 1:
         raise UsageError(
             f"a task to forget must be one, but {len(found)} tables are called '{task}': name one "
-            f"as  foretune experience show  does, {quote_names(sorted(found))}"
+            f"as  foretune experience show  does, {quote_names(sorted(found))}",
+            rule="ambiguous-task",
+            value=task,
         )
     return found
 

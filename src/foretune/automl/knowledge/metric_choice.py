@@ -46,7 +46,9 @@ def by_metric(experience: Experience, metric: Metric) -> Experience:
     if not np.isfinite(losses).any():
         raise ExperienceError(
             "experience must hold an evaluation that succeeded, but none of "
-            f"{len(experience)} did: collect other"
+            f"{len(experience)} did: collect other",
+            rule="no-success",
+            value=len(experience),
         )
     values = (losses * metric.sign)[:, None]
     chosen = take_rows(replace(experience, metrics=(metric,), values=values, splits={}), useful)

@@ -1,0 +1,12 @@
+"""What is raised for a part of a model file that its library cannot have written."""
+
+
+class DamagedPartError(ValueError):
+    """A part of a pipeline is damaged, or made by hand to do harm.
+
+    part: what it is, such as "booster".
+    """
+
+    def __init__(self, message: str, *, part: str = "booster") -> None:
+        super().__init__(message)
+        self.part = part
