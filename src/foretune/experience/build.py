@@ -1,4 +1,4 @@
-"""From columns or matrices to a checked experience."""
+"""Building a checked experience from columns or matrices."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ from foretune.space import Encoded, Space
 
 @dataclass(frozen=True, slots=True)
 class EvaluationColumns:
-    """N evaluations as they come, in any order."""
+    """The columns of N evaluations, in any order."""
 
     task_index: ArrayLike
     config_index: ArrayLike
@@ -50,7 +50,10 @@ def from_columns(
     columns: EvaluationColumns,
     notes: Notes,
 ) -> AnyExperience:
-    """The one way into an `Experience`: check, merge equal configurations, sort by task."""
+    """Build an experience: check the columns, merge equal configurations, sort rows by task.
+
+    Every experience is built here.
+    """
     n = np.size(columns.task_index)
     if n == 0:
         raise ExperienceError(
@@ -105,9 +108,9 @@ def columns_of_matrices(
     seconds: NDArray[np.floating[Any]] | None,
     failed: Bools | None,
 ) -> EvaluationColumns:
-    """The recorded entries of (tasks, configurations) matrices, task by task.
+    """Return the recorded entries of (tasks, configurations) matrices, task by task.
 
-    Filled one task at a time into arrays of the final size, so that no temporary array is as
+    Arrays of the final size are filled one task at a time, so that no temporary array is as
     large as a matrix.
     """
     layers = [_matrix(matrices, metric.name, shape) for metric in metrics]
@@ -137,9 +140,9 @@ def columns_of_matrices(
 
 
 def unique_configs(configs: Encoded) -> tuple[Encoded, NDArray[np.int32]]:
-    """Each configuration once, in the order of first occurrence, and where each row went.
+    """Return each configuration once, in the order of first occurrence, and the place of each row.
 
-    Where all rows differ, `configs` itself comes back.
+    If all rows differ, `configs` itself is returned.
     """
     first, index = configs.unique()
     if len(first) == len(configs):
@@ -157,7 +160,7 @@ def _sort_rows(experience: AnyExperience) -> AnyExperience:
 def _has_record(
     layers: Sequence[NDArray[np.floating[Any]]], shape: tuple[int, int], failed: Bools | None
 ) -> Bools:
-    """(tasks, configurations), True where any metric has a value or the evaluation failed."""
+    """Return (tasks, configurations), True where a metric has a value or the evaluation failed."""
     recorded = np.zeros(shape, dtype=np.bool_) if failed is None else failed.astype(np.bool_)
     for layer in layers:
         for task in range(shape[0]):

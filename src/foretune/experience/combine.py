@@ -1,4 +1,4 @@
-"""More experience out of two: appending evaluations, merging tables."""
+"""Appending evaluations to an experience, and merging two experiences."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ ALL = slice(None)
 
 
 def append(experience: AnyExperience, evaluations: Iterable[Evaluation]) -> AnyExperience:
-    """`experience` followed by `evaluations`; a repeated measurement is a row of its own."""
+    """Return `experience` followed by `evaluations`; a repeated measurement is a new row."""
     added = _check_evaluations(evaluations)
     if not added:
         return experience
@@ -44,9 +44,9 @@ def append(experience: AnyExperience, evaluations: Iterable[Evaluation]) -> AnyE
 
 
 def merge(first: AnyExperience, second: ExperienceData) -> AnyExperience:
-    """The rows of `first`, then those of `second` that `first` does not hold already.
+    """Return the rows of `first`, then the rows of `second` that `first` does not hold.
 
-    Spaces may differ by hyperparameters and choices that only one has: see `Space.union`.
+    Each space may have hyperparameters and choices that the other lacks: see `Space.union`.
     """
     order = _metric_order(first.metrics, second.metrics)
     space = first.space if first.space == second.space else first.space.union(second.space)
@@ -68,7 +68,7 @@ def merge(first: AnyExperience, second: ExperienceData) -> AnyExperience:
         moved_second,
     )
     held = np.zeros(len(second), dtype=np.bool_)
-    # Task by task, so that the keys of millions of rows never exist at once.
+    # One task at a time: the keys of millions of rows would take much memory.
     for name in set(first.tasks) & set(second.tasks):
         rows = second.rows(name)
         held[rows] = np.isin(_row_keys(theirs, rows), _row_keys(ours, first.rows(name)))
@@ -79,9 +79,9 @@ def merge(first: AnyExperience, second: ExperienceData) -> AnyExperience:
 def _reindex(
     experience: AnyExperience, tasks: tuple[str, ...], table: Encoded, moved: NDArray[np.int32]
 ) -> AnyExperience:
-    """The same rows in the same order, pointing into a larger list of tasks and configurations.
+    """Return the same rows, with indices into a larger list of tasks and configurations.
 
-    moved: where each configuration of the experience is in `table`.
+    moved: the row of `table` that holds each configuration of the experience.
     """
     positions = {name: position for position, name in enumerate(tasks)}
     moved_task = np.array([positions[name] for name in experience.tasks], dtype=np.int32)
@@ -97,7 +97,7 @@ def _reindex(
 
 
 def _concatenate(first: AnyExperience, second: ExperienceData, notes: Notes) -> AnyExperience:
-    """The rows of both, which have space, metrics, tasks and configurations in common."""
+    """Return the rows of both, which share space, metrics, tasks and configurations."""
     fidelity = None
     if first.fidelity is not None or second.fidelity is not None:
         fidelity = np.concatenate([_fidelity(first, ALL), _fidelity(second, ALL)])
@@ -124,9 +124,9 @@ def _concatenate_curves(first: ExperienceData, second: ExperienceData) -> CurveC
 
 
 def _row_keys(experience: ExperienceData, rows: slice) -> NDArray[Any]:
-    """(n,) byte strings, equal exactly where configuration, status, fidelity and values are.
+    """Return (n,) byte strings, equal exactly where configuration, status, fidelity and values are.
 
-    How long an evaluation took does not make it another one.
+    The duration does not distinguish evaluations.
     """
     parts = np.column_stack(
         [
@@ -136,7 +136,7 @@ def _row_keys(experience: ExperienceData, rows: slice) -> NDArray[Any]:
             experience.values[rows],
         ]
     ).astype(np.float64)
-    # -0.0 and the many NaNs get one bit pattern each.
+    # -0.0 and NaN get one bit pattern each.
     parts = np.ascontiguousarray(np.where(np.isnan(parts), np.nan, parts + 0.0))
     return parts.view(np.dtype((np.void, parts.itemsize * parts.shape[1])))[:, 0]
 
@@ -187,7 +187,7 @@ def _number(name: str, value: Any) -> float:
         return float(value)
     except (TypeError, ValueError, OverflowError) as error:
         raise ExperienceError(
-            f"what an evaluation measured must be a number that fits a float, but '{name}' is "
+            f"a measured value must be a number that fits a float, but '{name}' is "
             f"{value!r:.80}: give a number, or leave it out where it was not measured",
             rule="not-a-number",
             field=name,
@@ -197,7 +197,7 @@ def _number(name: str, value: Any) -> float:
 
 def _numbers(name: str, numbers: Sequence[float | None]) -> NDArray[np.float32]:
     given = [np.nan if x is None else _number(name, x) for x in numbers]
-    with np.errstate(over="ignore"):  # what is too large for a short float is infinite
+    with np.errstate(over="ignore"):  # numbers beyond a short float become infinite
         return np.array(given, dtype=np.float32)
 
 
@@ -208,7 +208,7 @@ def _fidelity_of(evaluations: Sequence[Evaluation]) -> NDArray[np.float32] | Non
 
 
 def _metric_order(ours: Sequence[Metric], theirs: Sequence[Metric]) -> list[int]:
-    """Where each of our metrics is among theirs."""
+    """Return the position of each of our metrics among theirs."""
     names = [metric.name for metric in theirs]
     if sorted(names) != sorted(metric.name for metric in ours):
         raise ExperienceError(
@@ -241,7 +241,7 @@ def _notes_of(experience: ExperienceData) -> Notes:
 
 
 def _merge_annotations(first: ExperienceData, second: ExperienceData) -> Notes:
-    """The notes of both; where they disagree about a task, those of `first` stand."""
+    """Return the notes of both. If they disagree about a task, those of `first` win."""
     features = {
         task: {**second.meta_features.get(task, {}), **first.meta_features.get(task, {})}
         for task in _union(list(first.meta_features), second.meta_features)

@@ -1,7 +1,7 @@
-"""Configurations in the rows of a file, where there are too many for its footer.
+"""Configurations in the rows of a file, if they are too many for its footer.
 
 Each hyperparameter has a column. A configuration stands in the first row that has it, with NaN
-where a hyperparameter is inactive; in all other rows the columns are null.
+where a hyperparameter is inactive. In all other rows the columns are null.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class ConfigRows:
         self.fields = [pa.field(PREFIX + name, pa.float64()) for name in experience.space.names]
 
     def arrays(self, rows: slice) -> list[pa.Array]:
-        """The columns in some rows."""
+        """Return the columns for some rows."""
         index = self._experience.config_index[rows]
         again = self._first[index] != np.arange(rows.start, rows.stop)
         table = self._experience.configs.values
@@ -39,7 +39,7 @@ class ConfigRows:
 
 @dataclass(frozen=True)
 class ConfigTable:
-    """The table of configurations, while it is read."""
+    """A table of configurations that is filled while a file is read."""
 
     values: Floats
     seen: Bools
@@ -47,7 +47,7 @@ class ConfigTable:
 
     @classmethod
     def of(cls, shape: Sequence[int], names: Sequence[str]) -> "ConfigTable":
-        """An empty table."""
+        """Return an empty table."""
         return cls(np.full((shape[0], shape[1]), np.nan), np.zeros(shape[0], dtype=np.bool_), names)
 
     def put(self, index: Sequence[int] | NDArray[np.int32], values: Floats) -> None:
@@ -58,7 +58,7 @@ class ConfigTable:
     def add(self, batch: pa.RecordBatch, index: NDArray[np.int32]) -> None:
         """Put the configurations of some rows in their places.
 
-        index: which configuration each row has.
+        index: the number of the configuration of each row.
         """
         columns = [batch.column(PREFIX + name) for name in self.names]
         here = columns[0].is_valid().to_numpy(zero_copy_only=False)
@@ -70,7 +70,7 @@ class ConfigTable:
             self.values[rows, position] = cells.drop_null().to_numpy()
 
     def whole(self) -> Floats:
-        """The table, after all rows have been added."""
+        """Return the table after all rows have been added."""
         if not self.seen.all():
             missing = int(np.count_nonzero(~self.seen))
             raise DamagedError(
@@ -80,7 +80,7 @@ class ConfigTable:
 
 
 def configs_apart(experience: ExperienceData) -> list[int]:
-    """The configurations that no row has: those of initial designs alone."""
+    """Return the configurations that only initial designs have."""
     used = np.zeros(len(experience.configs), dtype=np.bool_)
     used[experience.config_index] = True
     apart: list[int] = np.flatnonzero(~used).tolist()
@@ -88,7 +88,7 @@ def configs_apart(experience: ExperienceData) -> list[int]:
 
 
 def _slice_or_places(places: NDArray[np.int32], size: int) -> slice | NDArray[np.int32]:
-    """The places as a slice if each is one more than the place before it, of an array so long."""
+    """Return consecutive places as a slice of an array of this size, and others as they are."""
     if not len(places):
         return places
     first, end = int(places[0]), int(places[0]) + len(places)
@@ -97,8 +97,8 @@ def _slice_or_places(places: NDArray[np.int32], size: int) -> slice | NDArray[np
 
 
 def _first_rows(experience: ExperienceData) -> NDArray[np.int32]:
-    """(number of configurations,), the first row that has each one; -1 if none has it."""
+    """Return the first row that has each configuration, or -1 if none has it."""
     first = np.full(len(experience.configs), -1, dtype=np.int32)
-    # The last one that is put in a place stays there.
+    # If several rows are written to one place, the last one stays there.
     first[experience.config_index[::-1]] = np.arange(len(experience) - 1, -1, -1, dtype=np.int32)
     return first

@@ -1,4 +1,4 @@
-"""Between an experience and a pandas data frame."""
+"""Reading an experience from a pandas data frame, and writing it to one."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -22,7 +22,7 @@ CONFIG = "config:"
 
 @dataclass(frozen=True, slots=True)
 class FrameColumns:
-    """Which columns of a frame hold what."""
+    """The names of the columns of a frame."""
 
     task: str
     metrics: Mapping[str, Direction]
@@ -35,7 +35,7 @@ class FrameColumns:
 def read_frame(
     kind: type[AnyExperience], space: Space, frame: pd.DataFrame, columns: FrameColumns
 ) -> AnyExperience:
-    """The evaluations in the rows of `frame`; tasks in the order of their first row."""
+    """Read one evaluation from each row; tasks are in the order of their first row."""
     _check_frame(frame)
     _check_metrics(columns.metrics)
     column = _column(frame, columns.task)
@@ -65,10 +65,10 @@ def read_frame(
 
 
 def to_frame(experience: ExperienceData) -> pd.DataFrame:
-    """One row an evaluation.
+    """Return one row for each evaluation.
 
-    A metric or a hyperparameter that bears another column's name gets a prefix, by which
-    `read_frame` finds it again.
+    A metric or a hyperparameter with the name of another column gets a prefix, and `read_frame`
+    finds it by this prefix.
     """
     names = np.array(experience.tasks, dtype=object)
     labels = np.array([each.name for each in FINAL_STATUSES], dtype=object)
@@ -95,7 +95,7 @@ def _with_prefix(prefix: str, name: str, others: Collection[str]) -> str:
 
 
 def _find_column(frame: pd.DataFrame, prefix: str, name: str) -> str:
-    """The column of a metric or a hyperparameter: by its prefix where it has one."""
+    """Return the column of a metric or a hyperparameter, with its prefix if it has one."""
     return prefix + name if prefix + name in frame else name
 
 
@@ -158,7 +158,7 @@ def _column(frame: pd.DataFrame, name: str) -> "pd.Series[Any]":
     column = frame[name]
     if isinstance(column, pd.DataFrame):
         raise ExperienceError(
-            f"a column that is read must be the only one of its name, but {column.shape[1]} are "
+            f"a column must be the only one with its name, but {column.shape[1]} are "
             f"called '{name}': rename or drop the others",
             rule="repeated-column",
             field=name,
@@ -170,7 +170,7 @@ def numbers_of(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
     """The numbers, or seconds, in a column."""
     column = _column(frame, name)
     if pd.api.types.is_timedelta64_dtype(column.dtype):
-        column = column.dt.total_seconds()  # the unit of the numbers inside differs by origin
+        column = column.dt.total_seconds()  # the unit of the numbers differs by origin
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         raise ExperienceError(
             f"column '{name}' must hold numbers, but got moments such as {column.iloc[0]}: name "
@@ -191,12 +191,12 @@ def numbers_of(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
 
 
 def _status(frame: pd.DataFrame, name: str) -> NDArray[np.int8]:
-    """Status numbers, or their names in any case."""
+    """Read status numbers, or their names in any case."""
     known: dict[str, int] = {}
     for each in FINAL_STATUSES:
         known |= {each.name: each.value, str(each.value): each.value}
     column = _column(frame, name)
-    # Numbers beside a gap, or out of a file, may be read as 0.0.
+    # pandas may read 0 as 0.0 if the column has a gap.
     texts = column.astype(str).str.strip().str.upper().str.removesuffix(".0")
     found = texts.map(known)
     if found.isna().any():

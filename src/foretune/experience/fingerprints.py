@@ -1,7 +1,7 @@
-"""What two experiences have in common, as a number: of their evaluations, or of all that teaches.
+"""Fingerprints of experiences: of the evaluations alone, or of all that a method learns from.
 
-What is kept under such a number (results, priors) is only used again for what it was made from. So
-everything counts that can change it: also directions and fidelities.
+Results and priors are stored under a fingerprint, and are used again only for the same experience.
+So everything that can change them counts, also directions and fidelities.
 """
 
 import hashlib
@@ -15,16 +15,15 @@ from foretune.experience.splits import learning_split
 
 
 def fingerprint_of_evaluations(experience: ExperienceData) -> str:
-    """Equal (hex) for equal evaluations in equal spaces; how long they took does not count.
+    """Return a hash (hex), equal for equal evaluations in equal spaces; durations do not count.
 
-    Files of results hold it: what goes in, and in which order, must stay as it is. A file of the
-    experience has no configurations that neither an evaluation nor an initial design has, so they
-    do not count.
+    Files of results hold this hash, so its input and its order must never change. Configurations
+    without an evaluation or an initial design do not count, because files do not hold them.
     """
     experience = compact(experience)
     digest = hashlib.sha256()
     names = [experience.space.fingerprint, *experience.tasks, *map(str, experience.metrics)]
-    # A name may hold a line break itself.
+    # A name may contain a line break.
     plain = not any("\n" in name for name in names)
     digest.update(("\n".join(names) if plain else json.dumps(names)).encode())
     columns = [experience.task_index, experience.config_index, experience.values, experience.status]
@@ -37,10 +36,11 @@ def fingerprint_of_evaluations(experience: ExperienceData) -> str:
 
 
 def fingerprint_of_lessons(experience: ExperienceData) -> str:
-    """Equal (hex) where a method learns the same: also times, meta-features, what validates.
+    """Return a hash (hex), equal if a method learns the same: it also covers durations,
+    meta-features and the tasks for validation.
 
-    Priors are kept under it, so those that exist must be found again: which tasks train is said
-    only where not all the others do.
+    Priors are stored under this hash, and must be found again. So the training tasks are part of
+    it only if they are not all the other tasks.
     """
     split = learning_split(experience)
     said = [fingerprint_of_evaluations(experience), experience.meta_features, split.validation]

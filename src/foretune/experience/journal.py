@@ -67,7 +67,7 @@ def _read(path: Path) -> Iterator[Evaluation]:
         except _SPOILT as error:
             raise UsageError(
                 f"a journal of trials must hold one JSON object a line, but line {number} of "
-                f"'{path}' does not ({error}): remove the file to begin anew",
+                f"'{path}' does not ({error}): remove the file to start again",
                 rule="broken-journal-line",
                 field=str(path),
                 value=number,

@@ -1,4 +1,4 @@
-"""Past runs from several sources: no run twice, and tasks that only share a name kept apart."""
+"""Past runs from several sources: each run once, and different tasks of one name kept apart."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,19 +16,20 @@ class SourcedExperience:
     """An experience and where it comes from."""
 
     source: str
-    """As messages name it."""
+    """The name of the source in messages."""
     experience: Experience
     is_file: bool = True
-    """Whether somebody named it; of a store everything is read, and not all of it need fit."""
+    """Whether the user named this file. A store is read completely, and parts of it may not fit."""
     is_nameless: bool = False
-    """Whether its metrics bear the names of others, because it had none for them."""
+    """Whether its metrics had no names and got those of another source."""
 
 
 def distinct(parts: Sequence[SourcedExperience]) -> list[SourcedExperience]:
-    """The tasks of all parts, each once, whatever the order of the parts; all measure the same.
+    """Return the tasks of all parts, each once, in any order of the parts.
 
-    Of tasks of the same name, one whose runs another has too is left out. Those that are left are
-    different ones: all but the first are named by their sources as well.
+    All parts have the same metrics. If all runs of a task are also runs of a task of the same name,
+    it is left out. The remaining tasks of one name are different, and all but the first get the
+    name of their source.
     """
     ordered = sorted(parts, key=lambda part: (part.source, part.experience.tasks))
     holders: dict[str, list[int]] = {}
@@ -50,20 +51,20 @@ def distinct(parts: Sequence[SourcedExperience]) -> list[SourcedExperience]:
 def _with_runs_of_their_own(
     name: str, parts: Sequence[SourcedExperience], numbers: Sequence[int]
 ) -> list[int]:
-    """Those parts whose task of that name is not within the same task of another."""
+    """Return the parts whose task of this name has runs that no other part has."""
     if len(numbers) == 1:
         return list(numbers)
     tasks = {number: _SourceTask(parts[number].experience, name) for number in numbers}
     kept = list(numbers)
     for one in reversed(numbers):
-        # One at a time: by what both have recorded, each of several may lie within another.
+        # One at a time, because each of several tasks may lie within another one.
         if any(tasks[one].is_within(tasks[other]) for other in kept if other != one):
             kept.remove(one)
     return kept
 
 
 class _SourceTask:
-    """What was tried and found on one task."""
+    """The configurations and losses of one task of a source."""
 
     def __init__(self, experience: Experience, name: str) -> None:
         records = experience.task(name)
@@ -75,7 +76,7 @@ class _SourceTask:
         ]
 
     def is_within(self, other: "_SourceTask") -> bool:
-        """Whether all runs are among the other's, by what both have recorded."""
+        """Return whether all runs are runs of the other too, by the hyperparameters of both."""
         if not set(self._losses) <= set(other._losses):
             return False
         common = sorted(self._names & other._names)
@@ -89,7 +90,7 @@ class _SourceTask:
 
 
 def _rename_tasks(experience: Experience, names: Mapping[str, str]) -> Experience:
-    """The tasks that have names there, under these."""
+    """Return the tasks that `names` holds, with their new names."""
     left = experience.only(names) if len(names) < len(experience.tasks) else experience
     return replace(
         left,

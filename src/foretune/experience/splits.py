@@ -1,4 +1,4 @@
-"""Which tasks teach and which are held out."""
+"""Splits of the tasks: which ones methods learn from, and which are held out."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ LEAVE_ONE_OUT = "leave-one-out"
 FOLDS = re.compile(r"(?P<k>\d+)-fold(?::(?P<seed>\d+))?")
 """`5-fold`, and `5-fold:7` for folds drawn with another seed than 0."""
 LEARNING = "learning"
-"""Under this name an experience says which of its tasks are for training, which for validation."""
+"""The name of the split that says which tasks are for training and which for validation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,14 @@ class Split:
 
 
 def leave_one_out(experience: ExperienceData) -> Iterator[Split]:
-    """Each task once as the test task; all others teach."""
+    """Yield one split for each task: it is the test task, and all others are for training."""
     for name in experience.tasks:
         train = tuple(other for other in experience.tasks if other != name)
         yield Split(name, train, (), (name,))
 
 
 def k_fold(experience: ExperienceData, k: int, seed: int) -> Iterator[Split]:
-    """Each task in the test part of one of `k` folds, which are of nearly equal size."""
+    """Yield `k` splits of nearly equal size; each task is a test task in one of them."""
     n = len(experience.tasks)
     if not 2 <= k <= n:
         raise ExperienceError(
@@ -57,7 +57,7 @@ def k_fold(experience: ExperienceData, k: int, seed: int) -> Iterator[Split]:
 
 
 def find_splits(experience: ExperienceData, name: str) -> list[Split]:
-    """The splits that are meant by `leave-one-out`, `5-fold`, `5-fold:7`, or a recorded name."""
+    """Return the splits for `leave-one-out`, `5-fold`, `5-fold:7`, or a recorded name."""
     if name == LEAVE_ONE_OUT:
         return list(leave_one_out(experience))
     folds = FOLDS.fullmatch(name)
@@ -67,9 +67,9 @@ def find_splits(experience: ExperienceData, name: str) -> list[Split]:
 
 
 def for_learning(experience: AnyExperience, split: Split) -> AnyExperience:
-    """What may be learnt from: the evaluations of the training and of the validation tasks.
+    """Return the evaluations of the training and of the validation tasks.
 
-    Most methods learn from both alike; `learning_split` tells them apart.
+    Most methods learn from both in the same way. `learning_split` returns which is which.
     """
     parts = {"train": split.train, "validation": split.validation}
     left = take_tasks(experience, split.train + split.validation)
@@ -77,14 +77,14 @@ def for_learning(experience: AnyExperience, split: Split) -> AnyExperience:
 
 
 def learning_split(experience: ExperienceData) -> Split:
-    """Which tasks train and which validate; all train where the experience does not say."""
+    """Return the split for learning; without a recorded one, all tasks are for training."""
     if LEARNING in experience.splits:
         return recorded_split(experience, LEARNING)
     return Split(LEARNING, experience.tasks, (), ())
 
 
 def recorded_split(experience: ExperienceData, name: str) -> Split:
-    """The split that came with the experience under this name."""
+    """Return the split that the experience holds under this name."""
     if name not in experience.splits:
         known = list(experience.splits)
         remedy = suggestion(name, known) if known else "this experience has no named splits"

@@ -14,7 +14,7 @@ MOST_TASKS = 20
 
 
 def summarise(experience: ExperienceData) -> str:
-    """Sizes, metrics, the first tasks with their values, the space and the splits."""
+    """Describe sizes, metrics, the first tasks with their values, splits and the space."""
     experience = compact(experience)
     parts = [
         _align(_sizes(experience), left=2),
@@ -64,7 +64,7 @@ def _failures(status: NDArray[np.int8]) -> int:
 
 
 def _distinct_pairs(experience: ExperienceData) -> int:
-    """How many pairs of task and configuration were evaluated, task by task to save memory."""
+    """Count the pairs of task and configuration that were evaluated."""
     return sum(
         int(np.count_nonzero(np.bincount(experience.task(name).config_index)))
         for name in experience.tasks
@@ -115,7 +115,7 @@ def _wish(metric: Metric) -> str:
 
 
 def _align(rows: Sequence[Sequence[str]], left: int) -> str:
-    """Columns of equal width; the first `left` of them to the left, the others to the right."""
+    """Align columns: the first `left` of them to the left, the others to the right."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = [
         "  ".join(

@@ -1,8 +1,8 @@
-"""A space as one choice among algorithms, each with inputs of its own.
+"""A space as one choice among algorithms, each with its own inputs.
 
 Methods for combined algorithm selection and hyperparameter optimisation see every space this way.
-Where nothing is to be chosen, there is one algorithm. Where several stages choose, the one with
-most hyperparameters below it does, in a pipeline mostly the model; the other stages and their
+A space without a choice has one algorithm. If there are several stages, the one with the most
+hyperparameters decides, which is usually the model of a pipeline. The other stages and their
 hyperparameters are inputs of all its algorithms.
 """
 
@@ -18,17 +18,17 @@ from foretune.space.structure import COMMON, Stage
 
 @dataclass(frozen=True)
 class Algorithms:
-    """The algorithms of a space; made by `Algorithms.of`."""
+    """The algorithms of a space; `Algorithms.of` makes it."""
 
     choice: int | None
-    """The index of the hyperparameter that chooses; None where there is one algorithm."""
+    """The index of the hyperparameter that chooses; None if there is one algorithm."""
     names: tuple[str, ...]
     columns: tuple[Ints, ...]
-    """Of each algorithm, the columns of `Encoded.x` that it reads; perhaps none."""
+    """For each algorithm, the columns of `Encoded.x` that it reads (perhaps none)."""
 
     @staticmethod
     def of(space: Space) -> "Algorithms":
-        """The algorithms of the largest stage that every configuration has."""
+        """Return the algorithms of the largest stage that every configuration has."""
         stage = _deciding_stage(space)
         if stage is None:
             return Algorithms(None, (COMMON,), (np.arange(space.width),))
@@ -44,17 +44,17 @@ class Algorithms:
 
     @property
     def width(self) -> int:
-        """How many columns the algorithm with most of them reads, at least 1."""
+        """The largest number of columns that an algorithm reads, at least 1."""
         return max(1, *(len(columns) for columns in self.columns))
 
     def algorithm_of(self, x: Encoded) -> Ints:
-        """(n,), the algorithm of each configuration."""
+        """Return (n,), the algorithm of each configuration."""
         if self.choice is None:
             return np.zeros(len(x), dtype=np.int64)
         return x.values[:, self.choice].astype(np.int64)
 
     def inputs(self, x: Encoded) -> Floats:
-        """(n, width), what each configuration's algorithm reads, then zeros."""
+        """Return (n, width), the inputs of each configuration's algorithm, padded with zeros."""
         padded = np.column_stack([x.x, np.zeros(len(x))])
         return np.take_along_axis(padded, self._table[self.algorithm_of(x)], axis=1)
 
@@ -68,7 +68,7 @@ class Algorithms:
 
 
 def _deciding_stage(space: Space) -> Stage | None:
-    """Of the stages whose choice depends on nothing, the one with most hyperparameters, if any."""
+    """Return the unconditional stage with the most hyperparameters, if there is one."""
     names, conditions = space.names, space.definition.condition_of
     always = [
         stage
@@ -79,7 +79,7 @@ def _deciding_stage(space: Space) -> Stage | None:
 
 
 def _own_parameters(stage: Stage) -> set[int]:
-    """The hyperparameters that belong to some algorithms of the stage."""
+    """Return the hyperparameters that belong to some algorithm of the stage."""
     return {index for algorithm in stage.algorithms for index in algorithm.parameters}
 
 

@@ -1,8 +1,7 @@
 """Conditions and forbidden clauses, compiled once and evaluated on whole batches.
 
-A compiled rule reads the (n, H) matrix of values, in which NaN marks what is inactive. As in
-ConfigSpace's own check, every comparison with an inactive hyperparameter is false, and therefore
-`NotEquals` is true.
+A compiled rule reads the (n, H) matrix of values, where NaN means inactive. As in ConfigSpace's
+own check, every comparison with an inactive hyperparameter is false, so `NotEquals` is true.
 """
 
 import operator
@@ -54,20 +53,20 @@ class Forbidden:
 
     text: str
     columns: tuple[int, ...]
-    """The hyperparameters that it speaks about."""
+    """The columns of the hyperparameters in the clause."""
     holds: Predicate
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """When each hyperparameter is active, and what may not be combined."""
+    """The conditions of all hyperparameters, and the forbidden clauses."""
 
     conditions: tuple[Predicate | None, ...]
-    """One for each hyperparameter, parents before children; None where always active."""
+    """One for each hyperparameter, parents before children; None if it is always active."""
     forbidden_clauses: tuple[Forbidden, ...]
 
     def settle(self, values: Floats) -> Floats:
-        """A copy of full `values` (n, H) in which everything inactive is NaN."""
+        """Return a copy of complete `values` (n, H) with NaN for everything inactive."""
         settled = values.copy()
         for child, condition in enumerate(self.conditions):
             if condition is not None:
@@ -75,7 +74,7 @@ class Rules:
         return settled
 
     def forbidden(self, values: Floats) -> Bools:
-        """(n,), True where a settled row matches a forbidden clause."""
+        """Return (n,), True where a settled row matches a forbidden clause."""
         hit = np.zeros(len(values), dtype=bool)
         for clause in self.forbidden_clauses:
             hit |= clause.holds(values)
@@ -83,7 +82,7 @@ class Rules:
 
 
 def compile_rules(definition: Definition, parameters: Sequence[Parameter]) -> Rules:
-    """The rules of a space whose hyperparameters are viewed by `parameters`."""
+    """Compile the rules of a space for the columns of its hyperparameters."""
     compiler = _Compiler({p.name: (i, p) for i, p in enumerate(parameters)})
     by_child = {
         child: compiler.condition(condition) for child, condition in definition.condition_of.items()
@@ -146,7 +145,7 @@ class _Compiler:
         return lambda values: np.isin(values[:, column], numbers)
 
     def _relate(self, left: str, right: str, rule: type) -> Predicate:
-        """A relation compares the values themselves, never the indices of choices."""
+        """Compare the values of two hyperparameters, never the indices of choices."""
         compare = RELATIONS[rule]
         (i, first), (j, second) = self.lookup[left], self.lookup[right]
         one, other = _numbers_of(first), _numbers_of(second)
@@ -175,7 +174,7 @@ class _Compiler:
 
 
 def _numbers_of(parameter: Parameter) -> Callable[[Floats], Floats] | None:
-    """How to turn a column into the numbers it stands for; None where they are no numbers."""
+    """Return the function from a column to its numbers; None if the choices are no numbers."""
     if parameter.is_number:
         return lambda column: column
     if not all(isinstance(c, int | float) for c in parameter.choices):
@@ -192,7 +191,7 @@ def _look_up(truth: Bools, left: Floats, right: Floats) -> Bools:
 
 
 def _indices(column: Floats) -> Any:
-    """Choice indices of a column, -1 where inactive."""
+    """Return the choice indices of a column, -1 where inactive."""
     return np.where(np.isnan(column), -1, column).astype(np.int64)
 
 

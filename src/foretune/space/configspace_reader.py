@@ -1,6 +1,6 @@
-"""Configurations as people write them, read column by column into exact numbers.
+"""Reading configurations as people write them, column by column, into exact numbers.
 
-Every refusal names the hyperparameter, the value, the allowed range, and the row.
+Every error names the hyperparameter, the value, the allowed range, and the row.
 """
 
 import math
@@ -16,22 +16,21 @@ from foretune.space.conditions import Rules
 from foretune.space.parameters import Kind, Parameter, choice_key
 
 ABSENT = float("nan")
-"""Stands in a column for a name that a configuration does not hold (None may be a choice).
+"""The cell of a name that a configuration does not hold (None may be a choice).
 
-It is this one object, told by identity from any NaN that a user gives; being a float, it does not
-slow NumPy down.
+Its identity distinguishes it from a NaN that a user gives. It is a float, so NumPy stays fast.
 """
 
 Part: TypeAlias = tuple[int, int]
-"""The row of the whole with which a part of it begins, and how many rows the whole has."""
+"""The first row of a part within the whole, and the number of rows of the whole."""
 LARGEST_FLOAT = int(np.finfo(np.float64).max)
 
 PLAIN_NUMBERS = frozenset({float, int, type(None), np.float64, np.int64})
-"""Types that NumPy converts just as we would; anything else is looked at one by one."""
+"""Types that NumPy converts correctly; cells of other types are converted one by one."""
 
 
 def read_configs(parameters: Sequence[Parameter], configs: Sequence[Mapping[str, Any]]) -> Floats:
-    """(n, H) numbers of `configs`, NaN where a name is absent or None."""
+    """Return (n, H) numbers of `configs`, NaN where a name is absent or None."""
     rows = [c if type(c) is dict else _as_dict(c, i, len(configs)) for i, c in enumerate(configs)]
     unknown = set().union(*rows) - {p.name for p in parameters}
     if unknown:
@@ -46,9 +45,9 @@ def read_configs(parameters: Sequence[Parameter], configs: Sequence[Mapping[str,
 def read_columns(
     parameters: Sequence[Parameter], columns: Mapping[str, Collection[Any]], n: int
 ) -> Floats:
-    """(n, H) numbers of `columns`, NaN where a cell is None or NaN or a column is not there.
+    """Return (n, H) numbers of `columns`, NaN where a cell or a column is missing.
 
-    Where None is one of the choices, an empty cell means that choice.
+    If None is one of the choices, an empty cell means that choice.
     """
     unknown = set(columns) - {p.name for p in parameters}
     if unknown:
@@ -72,7 +71,7 @@ def read_columns(
 
 
 def read_column(parameter: Parameter, cells: list[Any]) -> Floats:
-    """(n,) numbers of one column; refuses what is not a legal value."""
+    """Return (n,) numbers of one column; refuse any value that is not legal."""
     if parameter.is_number:
         column = _read_numbers(parameter, cells)
         check_range(parameter, column)
@@ -123,18 +122,18 @@ def _read_choices(parameter: Parameter, cells: list[Any]) -> Floats:
 
 
 def _all_plain(parameter: Parameter, cells: list[Any]) -> bool:
-    """Whether choices and cells are of one simple type, among which a dict mistakes nothing."""
+    """Return whether all choices and cells are of one simple type, so that a dict finds them."""
     types = {type(choice) for choice in parameter.choices}
     if len(types) > 1 or not types <= {str, bool, int}:
         return False
-    # By type and identity: not everything that is a cell can be compared.
+    # Cells are counted by type and identity, because some cannot be compared.
     kinds = list(map(type, cells))
     absent = list(map(id, cells)).count(id(ABSENT))
     return kinds.count(*types) + kinds.count(type(None)) + absent == len(cells)
 
 
 def _look_up_by_key(parameter: Parameter, cells: list[Any]) -> list[float | None]:
-    """The general way: it tells True from 1, and finds 1 for 1.0 and for NumPy's 1."""
+    """Look up any cells: True is not 1, but 1.0 and NumPy's 1 are."""
     by_key = {choice_key(c): float(i) for i, c in enumerate(parameter.choices)}
     by_key.setdefault(choice_key(None), np.nan)
     by_key[choice_key(ABSENT)] = np.nan
@@ -142,13 +141,13 @@ def _look_up_by_key(parameter: Parameter, cells: list[Any]) -> list[float | None
     for cell in cells:
         try:
             found.append(by_key.get(choice_key(cell)))
-        except TypeError:  # what cannot be hashed is no choice
+        except TypeError:  # an unhashable cell is no choice
             found.append(None)
     return found
 
 
 def _with_gaps(cells: Collection[Any], empty: Any) -> list[Any]:
-    """A list in which every None and NaN of a table, and all that pandas misses, is `empty`."""
+    """Return a list with `empty` in place of every None, NaN and missing value of pandas."""
     listed = cells.tolist() if hasattr(cells, "tolist") else list(cells)
     if hasattr(cells, "isna"):
         return [empty if gap else cell for cell, gap in zip(listed, cells.isna(), strict=True)]
@@ -160,7 +159,7 @@ def _is_nan(cell: Any) -> bool:
 
 
 def check_range(parameter: Parameter, column: Floats) -> None:
-    """Refuse numbers outside the range, and fractions of what is counted."""
+    """Refuse numbers outside the range, and fractions of integers and indices."""
     with np.errstate(invalid="ignore"):
         bad = (column < parameter.low) | (column > parameter.high)
         if parameter.kind is not Kind.FLOAT:
@@ -179,11 +178,12 @@ def check_activity(
     drop: bool,
     where: Part | None = None,
 ) -> Floats:
-    """Hold given values against the conditions, parents first.
+    """Check values against the conditions, parents first, and return them settled.
 
-    `fill`: give missing active hyperparameters their defaults; `drop`: forget values given to
-    inactive ones. Otherwise both are refused, but None for an inactive name is no value.
-    `where`: which part of all rows these are, for messages.
+    fill: give missing active hyperparameters their defaults, instead of refusing them.
+    drop: forget the values of inactive hyperparameters, instead of refusing them. None for an
+        inactive name is always allowed.
+    where: the part of all rows that these are, for messages.
     """
     checked = values.copy(order="K")
     for column, (parameter, condition) in enumerate(zip(parameters, rules.conditions, strict=True)):
@@ -226,7 +226,7 @@ def check_forbidden(
 
 
 def value_text(parameter: Parameter, number: float) -> str:
-    """A number of the values matrix as the user would write it."""
+    """Return a number of the values matrix as the user would write it."""
     if parameter.is_number:
         return f"{int(number)}" if parameter.kind is Kind.INT else f"{number:g}"
     return repr(parameter.choices[int(number)])
@@ -249,7 +249,7 @@ def _as_dict(config: Any, row: int, n: int) -> dict[str, Any]:
 
 
 def check_value(parameter: Parameter, cell: Any, row: int, n: int) -> None:
-    """Refuse a cell of one of n rows that is not legal."""
+    """Refuse a cell that is not legal; `row` is its row among n rows."""
     try:
         read_column(parameter, [cell])
     except SpaceError:

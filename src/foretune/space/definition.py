@@ -1,9 +1,9 @@
-"""What a space consists of: hyperparameters, conditions, and forbidden clauses, in their order.
+"""The parts of a space: hyperparameters, conditions and forbidden clauses, in their order.
 
-ConfigSpace keeps a graph of all this. Building the graph takes three times longer for each level
-of nested conditions, and quadratic time in the number of hyperparameters. So the graph is made only
-for those who ask for `Space.config_space`; everything else reads a `Definition`, which is made in
-linear time, and has the order that ConfigSpace gives.
+ConfigSpace keeps them in a graph. Building it takes three times longer for each level of nested
+conditions, and quadratic time in the number of hyperparameters. So only `Space.config_space` makes
+the graph. Everything else reads a `Definition`, which is made in linear time and has
+ConfigSpace's order.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,12 +31,12 @@ AnyHyperparameter = Hyperparameter[Any, Any]
 
 @dataclass(frozen=True)
 class Definition:
-    """The parts of a space; made by `Definition.of`."""
+    """The parts of a space; `Definition.of` makes it."""
 
     hyperparameters: Mapping[str, AnyHyperparameter]
-    """By name, parents before children, then by name."""
+    """Keys are names; parents stand before children, otherwise names are sorted."""
     condition_of: Mapping[str, ConditionLike]
-    """By the name of the child, in the order of the hyperparameters."""
+    """Keys are the names of the children, in the order of the hyperparameters."""
     forbidden_clauses: tuple[ForbiddenLike, ...]
     name: str | None = None
 
@@ -47,7 +47,7 @@ class Definition:
         forbidden_clauses: Iterable[ForbiddenLike],
         name: str | None = None,
     ) -> "Definition":
-        """Sort the parts as ConfigSpace does; refuses (ValueError) what it refuses."""
+        """Sort the parts as ConfigSpace does; refuse (ValueError) the same mistakes."""
         named = by_name(hyperparameters)
         conditioned = _by_child(conditions)
         depths = _depths(named, conditioned)
@@ -56,7 +56,7 @@ class Definition:
         return Definition(
             {each: named[each] for each in ordered},
             {each: conditioned[each] for each in ordered if each in conditioned},
-            # Clauses about what is always active come first.
+            # Clauses about hyperparameters that are always active come first.
             tuple(
                 sorted(forbidden_clauses, key=lambda each: (not names_of(each) <= roots, str(each)))
             ),
@@ -76,7 +76,7 @@ class Definition:
         )
 
     def active_by_default(self) -> set[str]:
-        """Names of what the default configuration holds, by ConfigSpace's view of values."""
+        """Return the names that are active in the default configuration, as ConfigSpace sees it."""
         values: dict[str, Any] = {}
         for name, hyperparameter in self.hyperparameters.items():
             condition = self.condition_of.get(name)
@@ -87,7 +87,7 @@ class Definition:
 
 @dataclass
 class Draft:
-    """Parts of a space that is being put together; `Space.of` makes a space of it."""
+    """A space under construction; `Space.of` makes a space of it."""
 
     hyperparameters: dict[str, AnyHyperparameter] = field(default_factory=dict)
     conditions: list[ConditionLike] = field(default_factory=list)
@@ -103,27 +103,29 @@ class Draft:
             if not isinstance(part, Hyperparameter):
                 self.conditions.append(part)
             elif part.name in self.hyperparameters:
-                raise HyperparameterAlreadyExistsError(_said_twice(part.name))
+                raise HyperparameterAlreadyExistsError(
+                    f"Hyperparameter '{part.name}' already exists in space"
+                )
             else:
                 self.hyperparameters[part.name] = part
 
 
 def by_name(hyperparameters: Iterable[AnyHyperparameter]) -> dict[str, AnyHyperparameter]:
-    """Hyperparameters by their names, which must differ (ValueError)."""
+    """Return hyperparameters by their names, which must differ (ValueError)."""
     draft = Draft()
     draft.add(*hyperparameters)
     return draft.hyperparameters
 
 
 def parents_of(condition: ConditionLike) -> list[str]:
-    """Names of the hyperparameters that a condition asks about."""
+    """Return the names of the hyperparameters in a condition."""
     asked: Sequence[Condition]
     asked = condition.dlcs if isinstance(condition, Conjunction) else [condition]
     return [each.parent.name for each in asked]
 
 
 def names_of(clause: ForbiddenLike) -> set[str]:
-    """Names of the hyperparameters that a forbidden clause speaks about."""
+    """Return the names of the hyperparameters in a forbidden clause."""
     if isinstance(clause, ForbiddenConjunction):
         return set().union(*(names_of(each) for each in clause.dlcs))
     if isinstance(clause, ForbiddenRelation):
@@ -147,7 +149,7 @@ def _by_child(conditions: Iterable[ConditionLike]) -> dict[str, ConditionLike]:
 def _depths(
     hyperparameters: Iterable[str], conditioned: Mapping[str, ConditionLike]
 ) -> dict[str, int]:
-    """1 for what is always active, and 1 more than the deepest parent for everything else."""
+    """Return 1 if always active, otherwise 1 more than the depth of the deepest parent."""
     children: dict[str, list[str]] = {}
     open_parents = {}
     for child, condition in conditioned.items():
@@ -167,7 +169,3 @@ def _depths(
     if any(open_parents.values()):
         raise CyclicDependancyError()
     return depths
-
-
-def _said_twice(name: str) -> str:
-    return f"Hyperparameter '{name}' already exists in space"

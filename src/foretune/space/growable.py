@@ -1,7 +1,7 @@
-"""Configurations that grow in number: each is stored and encoded once, however many follow.
+"""A growing list of configurations: each is stored and encoded once.
 
-Buffers double when they are full, so adding n rows one by one copies O(n) rows and not O(n²).
-Earlier batches stay valid: rows that were added never change, and a full buffer is replaced.
+Buffers double when they are full, so adding n rows one by one copies O(n) rows, not O(n²).
+Earlier batches stay valid, because rows never change and a full buffer is replaced.
 """
 
 from functools import cached_property
@@ -15,11 +15,11 @@ from foretune.space.rows import row_hashes
 from foretune.space.space import Encoded, Space
 
 SMALLEST_BUFFER = 16
-"""Rows of the first buffer."""
+"""The number of rows of the first buffer."""
 
 
 class GrowingRows:
-    """Rows of numbers, to which more can be added."""
+    """A growing list of rows of numbers."""
 
     def __init__(self, shape: tuple[int, ...] = (), dtype: type = np.float64) -> None:
         self._buffer: NDArray[Any] = np.empty((0, *shape), dtype)
@@ -37,7 +37,7 @@ class GrowingRows:
         self._size = size
 
     def first(self, n: int) -> NDArray[Any]:
-        """The first n rows, which cannot be written to."""
+        """Return the first n rows, read-only."""
         rows = self._buffer[:n]
         rows.flags.writeable = False
         return rows
@@ -50,7 +50,7 @@ class GrowingRows:
 
 
 class GrowingConfigs:
-    """Configurations of one space, to which more can be added."""
+    """A growing list of configurations of one space."""
 
     def __init__(self, space: Space) -> None:
         self.space = space
@@ -66,15 +66,15 @@ class GrowingConfigs:
         self._values.extend(configs.values)
 
     def batch(self) -> Encoded:
-        """All of them so far, as a batch that later ones do not change."""
+        """Return all configurations so far as a batch, which never changes."""
         return _GrownBatch(self, self.rows(len(self)))
 
     def rows(self, n: int) -> Floats:
-        """(n, H), the values of the first n."""
+        """Return (n, H), the values of the first n."""
         return self._values.first(n)
 
     def unit_rows(self, n: int) -> Floats:
-        """(n, W), the first n in the unit cube; only those that are new are computed."""
+        """Return (n, W), the first n in the unit cube; only new ones are computed."""
         done = len(self._x)
         if done < n:
             new = Encoded.of_rows(self.space, self.rows(n)[done:])
@@ -82,7 +82,7 @@ class GrowingConfigs:
         return self._x.first(n)
 
     def row_hashes(self, n: int) -> NDArray[np.uint64]:
-        """(n,), the hashes of the first n; only those that are new are computed."""
+        """Return (n,), the hashes of the first n; only new ones are computed."""
         done = len(self._hashes)
         if done < n:
             self._hashes.extend(row_hashes(self.rows(n)[done:]))

@@ -1,4 +1,4 @@
-"""ConfigSpace's JSON: our file format, and the one form in which two spaces are compared."""
+"""ConfigSpace's JSON: the file format of spaces, and the form in which two spaces are compared."""
 
 import hashlib
 import json
@@ -24,9 +24,9 @@ from foretune.space.limits import check_document, check_hyperparameters
 
 LONGEST_GIST = 200
 PARTS = ("conditions", "clauses")
-"""Where rules hold others."""
+"""The keys under which a rule holds other rules."""
 FORMAT_VERSION = 0.4
-"""Of ConfigSpace's JSON."""
+"""The version of ConfigSpace's JSON."""
 ENCODERS: Mapping[type, tuple[str, Any]] = {
     **HYPERPARAMETER_ENCODERS,
     **CONDITION_ENCODERS,
@@ -35,7 +35,7 @@ ENCODERS: Mapping[type, tuple[str, Any]] = {
 
 
 def write_space(given: ConfigurationSpace | Definition | Draft, stages: Sequence[str] = ()) -> str:
-    """The JSON of the parts of a space, with the hyperparameters named in `stages` marked."""
+    """Return the JSON of a space; hyperparameters named in `stages` get a mark."""
     if isinstance(given, ConfigurationSpace):
         hyperparameters = list(given.values())
     else:
@@ -63,7 +63,7 @@ def write_space(given: ConfigurationSpace | Definition | Draft, stages: Sequence
 
 
 def read_space(text: str) -> Definition:
-    """The parts of the space that `text` describes."""
+    """Read the parts of the space that `text` describes."""
     try:
         document = json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
@@ -94,7 +94,7 @@ def read_space(text: str) -> Definition:
             rule="cyclic-conditions",
         ) from error
     except Exception as error:
-        # It trusts what it reads, and fails in as many ways as there are mistakes.
+        # ConfigSpace trusts its input, and raises many kinds of errors.
         raise SpaceError(
             f"a space must be one that ConfigSpace accepts, but it says: {gist(error)}",
             rule="refused-by-configspace",
@@ -112,7 +112,7 @@ def read_space(text: str) -> Definition:
 
 
 def config_space_of(text: str) -> ConfigurationSpace:
-    """ConfigSpace's own object for the JSON of a space."""
+    """Return ConfigSpace's own object for the JSON of a space."""
     return ConfigurationSpace.from_serialized_dict(_with_tuples(json.loads(text)))
 
 
@@ -142,7 +142,7 @@ def _is_writable(part: Any) -> bool:
 
 
 def fingerprint_of(text: str) -> str:
-    """A sha256 (hex) of what may be tried: it ignores names of spaces, notes, weights, versions."""
+    """Return a sha256 (hex) of a space without its name, notes, weights and versions."""
     document = json.loads(text)
     hyperparameters = [_without_notes(item) for item in document["hyperparameters"]]
     rules = [
@@ -153,18 +153,18 @@ def fingerprint_of(text: str) -> str:
 
 
 def canonical(part: Any) -> str:
-    """A part of ConfigSpace's JSON in the one way that makes equal parts equal texts."""
+    """Return a part of ConfigSpace's JSON so that equal parts give equal texts."""
     return json.dumps(part, sort_keys=True, separators=(",", ":"))
 
 
 def gist(error: BaseException) -> str:
-    """Another library's message, so short that it fits into a sentence."""
+    """Return another library's message, short enough for a sentence."""
     words = " ".join(str(error).split()) or type(error).__name__
     return (words if len(words) <= LONGEST_GIST else words[:LONGEST_GIST] + "...").rstrip(".")
 
 
 def _encode(part: Any, _: Any = None) -> dict[str, Any]:
-    """The JSON of a hyperparameter, a condition or a clause; ConfigSpace calls it for their parts.
+    """Return the JSON of a hyperparameter, a condition or a clause; ConfigSpace calls it for parts.
 
     Raises ValueError for a type that ConfigSpace cannot write.
     """
@@ -175,7 +175,7 @@ def _encode(part: Any, _: Any = None) -> dict[str, Any]:
 
 
 def _decode(document: Mapping[str, Any]) -> Definition:
-    """What ConfigSpace's own decoders make of each part; they take the items apart."""
+    """Decode each part with ConfigSpace's own decoders, which change the items."""
     named = by_name(_decoder(HYPERPARAMETER_DECODERS, {})(i) for i in document["hyperparameters"])
     condition, clause = (_decoder(each, named) for each in (CONDITION_DECODERS, FORBIDDEN_DECODERS))
     return Definition.of(
@@ -187,7 +187,7 @@ def _decode(document: Mapping[str, Any]) -> Definition:
 
 
 def _decoder(decoders: Mapping[str, Any], named: Mapping[str, Any]) -> Callable[..., Any]:
-    """Makes an object of a JSON item; `named` are the hyperparameters that it may speak about."""
+    """Return a decoder of JSON items that may refer to the hyperparameters in `named`."""
 
     def decode(item: dict[str, Any], *_: Any) -> Any:
         kind = item.pop("type")
@@ -199,7 +199,7 @@ def _decoder(decoders: Mapping[str, Any], named: Mapping[str, Any]) -> Callable[
 
 
 def _without_notes(item: Mapping[str, Any]) -> dict[str, Any]:
-    """A hyperparameter without its notes, but for the mark of a stage, and without weights."""
+    """Return a hyperparameter without weights and notes, but with the mark of a stage."""
     weights = {"weights": None} if "weights" in item else {}
     return {**item, **weights, "meta": bool((item.get("meta") or {}).get("stage", False))}
 
@@ -211,7 +211,7 @@ def _plain(part: Any) -> Any:
 
 
 def _with_tuples(document: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON has no tuples: a choice that comes back as a list was one."""
+    """Turn choices that are lists into tuples, which JSON does not have."""
     return {
         **document,
         **{

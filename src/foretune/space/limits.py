@@ -1,7 +1,7 @@
-"""How large a space may be, checked before anything slow is made of it.
+"""Limits on the size of a space, checked before anything slow happens.
 
-Beyond these limits no method works any more: each configuration becomes a row of numbers, with one
-column for each choice of a categorical, and methods hold thousands of such rows.
+No method works with larger spaces: each configuration becomes a row of numbers, with one column for
+each choice of a categorical, and methods hold thousands of these rows.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,14 +17,14 @@ from ConfigSpace.hyperparameters import (
 from foretune.errors import SpaceError
 
 MOST_CHOICES = 10_000
-"""Of one hyperparameter."""
+"""The most choices of one hyperparameter."""
 MOST_HYPERPARAMETERS = 10_000
 MOST_COLUMNS = 10_000
-"""Of the unit cube: one for each range or ordinal, one for each choice of a categorical."""
+"""The most columns of the unit cube: one for each range, ordinal and choice of a categorical."""
 DEEPEST_NOTATION = 400
-"""Levels of choices inside of choices in the short notation, whose names grow with each level."""
+"""The most levels of nested choices in the short notation. Names grow with each level."""
 DEEPEST_RULE = 50
-"""Levels of conditions or forbidden clauses that are joined inside of others."""
+"""The most levels of nested conditions or forbidden clauses."""
 
 FEWER_CHOICES = (
     "search a range of integers instead if the choices have an order, and group the rare ones if "
@@ -57,7 +57,7 @@ def check_count(count: int) -> None:
 
 
 def check_columns(count: int) -> None:
-    """Refuse choices that are too many together."""
+    """Refuse too many columns of the unit cube."""
     if count > MOST_COLUMNS:
         raise SpaceError(
             f"a space must have at most {MOST_COLUMNS:,} columns (one for each range or ordinal, "
@@ -68,13 +68,13 @@ def check_columns(count: int) -> None:
 
 
 def check_depth(depth: int) -> None:
-    """Refuse choices of the short notation that lie too deep inside of others."""
+    """Refuse choices of the short notation that are nested too deep."""
     if depth > DEEPEST_NOTATION:
         refuse_depth()
 
 
 def refuse_depth() -> NoReturn:
-    """Refuse a notation that lies too deep inside of itself, however deep it is."""
+    """Refuse a notation that is nested too deep."""
     raise SpaceError(
         f"choices must lie at most {DEEPEST_NOTATION} levels deep inside of each other, but "
         "these are deeper: let them stand beside each other, with conditions in ConfigSpace's "
@@ -93,7 +93,7 @@ def check_hyperparameters(hyperparameters: Iterable[Hyperparameter[Any, Any]]) -
 def check_document(document: Mapping[str, Any]) -> None:
     """Refuse the JSON of a space that is too large or too deep, before anything is made of it.
 
-    What is of another shape than it should be is left to the reader.
+    Parts of a wrong shape are left to the reader.
     """
     items = document["hyperparameters"]
     check_count(len(items))
@@ -108,7 +108,7 @@ def check_document(document: Mapping[str, Any]) -> None:
 
 
 def shorten(text: str, longest: int = 60) -> str:
-    """A name or value of any length, so short that it fits into a message."""
+    """Shorten a name or a value for a message."""
     return text if len(text) <= longest else f"{text[: longest - 15]}...{text[-12:]}"
 
 
@@ -122,7 +122,7 @@ def _width(hyperparameter: Hyperparameter[Any, Any]) -> int:
 
 
 def _levels(rules: list[Any]) -> Iterator[tuple[int, Any]]:
-    """Every rule, also those inside of others, with its level."""
+    """Yield every rule with its level, also nested ones."""
     waiting = [(1, rule) for rule in rules]
     while waiting:
         depth, rule = waiting.pop()

@@ -1,8 +1,8 @@
 """The neighbourhoods of configurations, for local search over mixed and conditional spaces.
 
-Each neighbour changes one active hyperparameter: a float by a Gaussian step on the unit scale, a
-count or rank by at most a tenth of its range, a category to another one. Hyperparameters that such
-a change activates are drawn at random.
+Each neighbour changes one active hyperparameter: a float by a Gaussian step on the unit scale, an
+integer or rank by at most a tenth of its range, a category to another one. Hyperparameters that
+become active get random values.
 """
 
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from foretune.space.conditions import Rules
 from foretune.space.parameters import Kind, Parameter
 
 MOST_REDRAWS = 100
-"""A Gaussian step whose centre lies in [0, 1] falls inside with probability about 1/2 or more
-unless sigma is large; what is still outside after so many redraws is drawn uniformly."""
+"""A Gaussian step from a centre in [0, 1] stays inside with probability of about 1/2 or more,
+unless sigma is large. After this number of redraws, steps that are still outside are uniform."""
 
 MOST_CELLS = 2**20
-"""Numbers in the neighbours of one call. Where all would be more, only some hyperparameters, drawn
-at random, are changed: with thousands of them, all neighbours would take gigabytes."""
+"""The most numbers in the neighbours of one call. If all neighbours would have more, only a random
+part of the hyperparameters is changed, because thousands of them would take gigabytes."""
 LEAST_ROWS = 200
 
 
@@ -31,10 +31,10 @@ def neighbour_values(
     per_parameter: int,
     sigma: float,
 ) -> tuple[Floats, Ints]:
-    """Settled, legal rows (m, H), and the row of `origins` (n, H) that each is a neighbour of.
+    """Return settled, legal rows (m, H), and the row of `origins` (n, H) that each belongs to.
 
-    Every row differs from its origin; rows of one origin may repeat. There are at most
-    `MOST_CELLS` numbers in them or `LEAST_ROWS` rows, but each origin has neighbours.
+    Every row differs from its origin, and rows of one origin may repeat. There are at most
+    `MOST_CELLS` numbers or `LEAST_ROWS` rows, but each origin has neighbours.
     """
     per_parameter, some = _affordable(len(origins), len(parameters), per_parameter, rng)
     owners, columns, steps = [], [], []
@@ -57,7 +57,7 @@ def neighbour_values(
 def _affordable(
     origins: int, parameters: int, per_parameter: int, rng: np.random.Generator
 ) -> tuple[int, list[int]]:
-    """How many steps along a hyperparameter, and along which: fewer where all would be too many."""
+    """Return the number of steps for each hyperparameter, and the hyperparameters to change."""
     most = max(MOST_CELLS // parameters, LEAST_ROWS) // max(origins, 1)
     if per_parameter * parameters <= most:
         return per_parameter, list(range(parameters))
@@ -67,7 +67,7 @@ def _affordable(
 
 
 def _fill(parameters: Sequence[Parameter], values: Floats, rng: np.random.Generator) -> None:
-    """Draw what is inactive in the rows of `values` at random, in place."""
+    """Replace inactive values by random ones, in place."""
     missing = np.isnan(values)
     unit = rng.random(values.shape)
     for column in np.flatnonzero(missing.any(axis=0)).tolist():
@@ -78,7 +78,7 @@ def _fill(parameters: Sequence[Parameter], values: Floats, rng: np.random.Genera
 def _steps(
     parameter: Parameter, values: Floats, rng: np.random.Generator, count: int, sigma: float
 ) -> Floats:
-    """(n, count) values near each of `values` (n,), never the value itself; NaN for none."""
+    """Return (n, count) values near each of `values` (n,), never the value itself; NaN is none."""
     shape = (len(values), count)
     if parameter.kind is Kind.CATEGORICAL:
         return _other_choices(parameter, values, rng, count)
@@ -91,14 +91,14 @@ def _steps(
     low = np.maximum(parameter.low, values - reach)[:, None]
     high = np.minimum(parameter.high, values + reach)[:, None]
     near = low + np.floor(rng.random(shape) * (high - low))
-    near[near >= values[:, None]] += 1  # leaves out the value itself
+    near[near >= values[:, None]] += 1  # skips the value itself
     return np.where(low == high, np.nan, near)
 
 
 def _other_choices(
     parameter: Parameter, values: Floats, rng: np.random.Generator, count: int
 ) -> Floats:
-    """(n, at most count) different choices other than each of `values`, in random order."""
+    """Return (n, at most count) choices other than each of `values`, in random order."""
     shape = (len(values), len(parameter.choices))
     order = rng.permuted(np.broadcast_to(np.arange(shape[1], dtype=np.float64), shape), axis=1)
     others: Floats = order[order != values[:, None]].reshape(shape[0], shape[1] - 1)
@@ -108,7 +108,7 @@ def _other_choices(
 def _move_off(
     parameter: Parameter, values: Floats, near: Floats, rng: np.random.Generator
 ) -> Floats:
-    """Integers in which a step that rounding has undone becomes one to the next integer."""
+    """Replace integers that rounding moved back by an adjacent integer."""
     either_side = values + rng.choice([-1.0, 1.0], size=near.shape)
     inside = np.where(either_side < parameter.low, values + 1, either_side)
     inside = np.where(inside > parameter.high, values - 1, inside)
@@ -118,7 +118,7 @@ def _move_off(
 def _gaussian_steps(
     parameter: Parameter, values: Floats, rng: np.random.Generator, count: int, sigma: float
 ) -> Floats:
-    """(n, count) points of the unit interval, normally distributed about each value's own."""
+    """Return (n, count) points of the unit interval, normally distributed about each value."""
     centres = np.broadcast_to(parameter.to_unit(values)[:, None], (len(values), count))
     unit = rng.normal(centres, sigma)
     for _ in range(MOST_REDRAWS):

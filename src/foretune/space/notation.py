@@ -1,4 +1,4 @@
-"""The short notation: a plain dict that says what may be tried.
+"""The short notation: a plain dict that describes a space.
 
     {
         "lr": (1e-4, 1e-1, "log"),              # a float on a log scale
@@ -15,9 +15,9 @@
         },
     }
 
-Defaults are ConfigSpace's: the middle of a range (of the log range), the first choice. Choices nest
-as deep as needed. A range of one point, such as (3, 3), is a constant. A ConfigSpace hyperparameter
-may stand as a value, too.
+Defaults are ConfigSpace's: the middle of a range (of the log range), the first choice. Choices may
+be nested. A range of one point, such as (3, 3), is a constant. A value may also be a ConfigSpace
+hyperparameter.
 """
 
 import math
@@ -48,7 +48,7 @@ ORDINAL = "ordinal"
 
 
 def from_notation(notation: Mapping[str, Any]) -> Draft:
-    """The parts of the space that a plain dict describes."""
+    """Read the parts of the space that a plain dict describes."""
     draft = Draft()
     try:
         for hyperparameter, condition in _items(notation):
@@ -65,7 +65,7 @@ def from_notation(notation: Mapping[str, Any]) -> Draft:
 def number_range(
     name: str, low: float, high: float, *, log: bool, integer: bool
 ) -> Hyperparameter[Any, Any]:
-    """An int or float hyperparameter; a constant where the range is one point."""
+    """Return an int or float hyperparameter; a constant if the range is one point."""
     if low == high:
         return Constant(name, low)
     if integer:
@@ -77,7 +77,7 @@ def number_range(
 
 
 def _check_range_survives(name: str, low: float, high: float, log: bool) -> None:
-    """Refuse bounds that are no range any more as ConfigSpace keeps them."""
+    """Refuse bounds that are no range any more after ConfigSpace has rounded them."""
     with np.errstate(over="ignore"):
         lower, upper = np.round([low, high], ROUND_PLACES)
     if lower < upper and np.isfinite(upper - lower) and (lower > 0.0 or not log):
@@ -96,9 +96,9 @@ def _check_range_survives(name: str, low: float, high: float, log: bool) -> None
 def _items(
     notation: Mapping[str, Any],
 ) -> Iterator[tuple[Hyperparameter[Any, Any], EqualsCondition | None]]:
-    """Hyperparameters and their conditions, parents first.
+    """Yield hyperparameters and their conditions, parents first.
 
-    A stack takes the place of recursion, which Python ends at some depth.
+    A stack replaces recursion, because Python limits its depth.
     """
     waiting: list[tuple[int, Mapping[str, Any], tuple[Hyperparameter[Any, Any], Any] | None]]
     waiting = [(0, notation, None)]
@@ -148,7 +148,7 @@ def _hyperparameter(name: str, value: Any) -> Hyperparameter[Any, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A number of NumPy as Python's own, which it is no kind of."""
+    """Turn a number of NumPy into a number of Python."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -189,7 +189,7 @@ def _is_number(choice: Any) -> bool:
 def _is_finite(bound: float) -> bool:
     try:
         return math.isfinite(bound)
-    except OverflowError:  # A whole number that no float can hold.
+    except OverflowError:  # An integer that is too large for a float.
         return False
 
 

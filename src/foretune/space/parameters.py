@@ -1,6 +1,6 @@
-"""One hyperparameter: its range, its columns, and the way between its values and the unit interval.
+"""One hyperparameter: its range, its columns, and its mapping to the unit interval.
 
-Everywhere behind the border a value is a float: a number as it is, a choice by its index.
+Inside Foretune every value is a float: a number as it is, a choice by its index.
 """
 
 import math
@@ -24,14 +24,14 @@ from foretune.errors import SpaceError
 from foretune.space.definition import Definition
 
 LARGEST_EXACT_INT = 2**53
-"""Beyond this a float64 no longer holds every integer, and the round trip would not be exact."""
+"""A float64 does not hold every larger integer, so the round trip would not be exact."""
 
 MOST_SHOWN = 20
-"""Messages and tables list no more choices than this."""
+"""The most choices that messages and tables list."""
 
 
 class Kind(StrEnum):
-    """What a hyperparameter's values are."""
+    """The kind of a hyperparameter's values."""
 
     FLOAT = "float"
     INT = "int"
@@ -55,23 +55,23 @@ class Parameter:
     """The objects behind the indices; empty for numbers."""
     default: Any
     columns: slice
-    """Where it lies in the unit cube `Encoded.x`; empty for a constant."""
+    """Its columns in the unit cube `Encoded.x`; empty for a constant."""
     stage: bool = False
-    """Marked by the user as the choice of a stage."""
+    """Whether the user marked it as the choice of a stage."""
 
     @property
     def is_number(self) -> bool:
-        """True for floats and ints, False for everything that is chosen from a list."""
+        """True for floats and ints, False for choices from a list."""
         return self.kind in (Kind.FLOAT, Kind.INT)
 
     @property
     def width(self) -> int:
-        """How many columns of the unit cube it takes."""
+        """The number of its columns in the unit cube."""
         return int(self.columns.stop - self.columns.start)
 
     @property
     def size(self) -> float:
-        """How many different values it has: infinite for a float."""
+        """The number of different values; infinite for a float."""
         return np.inf if self.kind is Kind.FLOAT else self.high - self.low + 1
 
     @property
@@ -86,7 +86,7 @@ class Parameter:
         return "{" + ", ".join(shown + [f"... {more} more"] * (more > 0)) + "}"
 
     def to_unit(self, values: Floats) -> Floats:
-        """Values (or indices) on [0, 1], logs honoured; NaN stays NaN."""
+        """Map values (or indices) to [0, 1] on the hyperparameter's scale; NaN stays NaN."""
         if self.high == self.low:
             return values * 0.0
         if self.log:
@@ -96,16 +96,16 @@ class Parameter:
         return _clip(unit, 0.0, 1.0)
 
     def from_unit(self, unit: Floats) -> Floats:
-        """The value nearest to each point of [0, 1], always within the range."""
+        """Return the value nearest to each point of [0, 1], always within the range."""
         values = _between(self.low, self.high, unit, self.log)
         if self.kind is not Kind.FLOAT:
             values = np.rint(values)
         return _clip(values, self.low, self.high)
 
     def quantile(self, unit: Floats) -> Floats:
-        """Uniform points of [0, 1] become values that are uniform on the parameter's scale.
+        """Map uniform points of [0, 1] to values that are uniform on the hyperparameter's scale.
 
-        Unlike `from_unit`, integers at the ends of the range get their whole share.
+        Unlike with `from_unit`, integers at the ends of the range are as likely as others.
         """
         if self.kind is Kind.FLOAT:
             return self.from_unit(unit)
@@ -114,24 +114,24 @@ class Parameter:
         return _clip(np.rint(values), self.low, self.high)
 
     def index_of(self, choice: Any) -> int | None:
-        """The index of a choice; None where it is not one of the choices."""
+        """Return the index of a choice; None if it is not one of the choices."""
         key = choice_key(choice)
         try:
             return self._indices.get(key)
-        except TypeError:  # Something in a choice cannot be hashed.
+        except TypeError:  # A part of a choice cannot be hashed.
             keys = [choice_key(own) for own in self.choices]
             return keys.index(key) if key in keys else None
 
     @cached_property
     def _indices(self) -> dict[tuple[str, Any], int]:
-        """Indices of the choices by their keys, the first of several equal ones."""
+        """The index of each choice by its key; the first one of equal choices."""
         found: dict[tuple[str, Any], int] = {}
         for index, choice in enumerate(self.choices):
             found.setdefault(choice_key(choice), index)
         return found
 
     def number_of(self, value: Any) -> float:
-        """A legal value (as a user writes it) as the number that stands for it."""
+        """Return the number that stands for a legal value as a user writes it."""
         if self.is_number:
             return float(value)
         index = self.index_of(value)
@@ -148,7 +148,7 @@ class Parameter:
 
 
 def _between(low: float, high: float, unit: Floats, log: bool) -> Floats:
-    """Points of [0, 1] stretched to [low, high]."""
+    """Stretch points of [0, 1] to [low, high]."""
     stretched: Floats
     stretched = low * np.exp(unit * np.log(high / low)) if log else low + unit * (high - low)
     return stretched
@@ -160,7 +160,7 @@ def _clip(numbers: Floats, low: float, high: float) -> Floats:
 
 
 def choice_key(choice: Any) -> tuple[str, Any]:
-    """What makes two choices the same: True is not 1 and 'None' is not None, but 1.0 is 1."""
+    """Return a key, equal for equal choices: True is not 1, 'None' is not None, but 1.0 is 1."""
     if isinstance(choice, np.generic):
         choice = choice.item()
     if isinstance(choice, bool):
@@ -182,7 +182,7 @@ def read_parameters(definition: Definition) -> tuple[Parameter, ...]:
 
 
 def parameter_of(hyperparameter: Hyperparameter[Any, Any], start: int) -> Parameter:
-    """The view of one ConfigSpace hyperparameter whose columns begin at `start`."""
+    """Return the view of one ConfigSpace hyperparameter whose columns begin at `start`."""
     name, stage = hyperparameter.name, bool((hyperparameter.meta or {}).get("stage", False))
     if isinstance(hyperparameter, FloatHyperparameter | IntegerHyperparameter):
         is_int = isinstance(hyperparameter, IntegerHyperparameter)
@@ -231,7 +231,7 @@ def _choices_of(hyperparameter: Hyperparameter[Any, Any]) -> tuple[Kind, tuple[A
 
 
 def _check_choices(name: str, choices: tuple[Any, ...]) -> None:
-    """Refuse NaN, which no value finds again: it does not even equal itself."""
+    """Refuse NaN, which equals nothing, so that no value could be found."""
     for choice in choices:
         if _holds_nan(choice):
             raise SpaceError(
@@ -263,7 +263,7 @@ def _check_bounds(name: str, low: float, high: float, is_int: bool) -> None:
 
 
 def check_whole(name: str, low: float, high: float) -> None:
-    """Refuse whole numbers that a float64 does not tell apart."""
+    """Refuse integers that a float64 cannot distinguish."""
     if max(abs(low), abs(high)) > LARGEST_EXACT_INT:
         raise SpaceError(
             f"integer hyperparameter '{name}' must lie within ±2**53, but got "

@@ -1,10 +1,10 @@
-"""Spaces in the notation of other tools, read by entry points of the group `foretune.spaces`.
+"""Spaces in the notation of other tools, read through entry points of `foretune.spaces`.
 
     [project.entry-points."foretune.spaces"]
     optuna = "my_package.spaces:read_space"    # Mapping -> ConfigurationSpace
 
-An entry point is called after the top-level module that defines the values of such a mapping. It is
-loaded only if a value of that module is met, because then the tool is installed.
+The name of an entry point is the top-level module that defines the values of the mapping. The entry
+point is loaded only if such a value is found, because then the tool is installed.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ GROUP = "foretune.spaces"
 
 
 def space_reader(given: Mapping[str, Any]) -> Callable[[Any], ConfigurationSpace] | None:
-    """The function that reads a mapping whose values are all of one other tool; else None."""
+    """Return the reader of a mapping if all its values are of one other tool, or None."""
     tools = [_modules_of(value) for value in given.values()]
     shared = set.intersection(*tools) if tools else set()
     entry = next((entry for name, entry in _entry_points().items() if name in shared), None)
@@ -29,7 +29,7 @@ def space_reader(given: Mapping[str, Any]) -> Callable[[Any], ConfigurationSpace
 
 
 def _modules_of(value: object) -> set[str]:
-    """The top-level modules that define the value's class and its parents."""
+    """Return the top-level modules that define the value's class and its parents."""
     return {each.__module__.partition(".")[0] for each in type(value).__mro__}
 
 

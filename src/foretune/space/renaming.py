@@ -1,4 +1,4 @@
-"""Spaces in which hyperparameters, or choices, have other names."""
+"""Renaming the hyperparameters and the choices of a space."""
 
 import json
 from collections import Counter
@@ -11,31 +11,33 @@ from foretune.space.json_format import PARTS, canonical
 from foretune.space.parameters import Parameter
 
 Names: TypeAlias = Mapping[str, str]
-"""{old: new} of hyperparameters."""
+"""The new names of hyperparameters: {old: new}."""
 Choices: TypeAlias = Mapping[str, Mapping[Any, Any]]
-"""{hyperparameter, by its old name: {old choice: new one}}."""
+"""The new choices: {old name of the hyperparameter: {old choice: new choice}}."""
 
 NAMING = ("name", "child", "parent", "left", "right")
-"""Where rules and hyperparameters name one."""
+"""The keys under which JSON items hold the name of a hyperparameter."""
 VALUES, LISTS = ("value", "default_value"), ("choices", "sequence", "values")
-"""Where they hold a choice, and several."""
+"""The keys under which JSON items hold one choice, and several."""
 NESTED = "{parent}:{choice}:"
-"""How the name of what a choice brings along begins."""
+"""The beginning of the name of a hyperparameter that belongs to a choice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """What everything in a space is called afterwards."""
+    """The new names of all hyperparameters and choices of a space."""
 
     names: Mapping[str, str]
-    """Of every hyperparameter."""
+    """The new name of every hyperparameter."""
     choices: Mapping[str, Mapping[str, Any]]
-    """New choices by the JSON of the old ones, by the old name of their hyperparameter."""
+    """For each old name, the new choices by the JSON of the old ones."""
 
     @classmethod
     def of(cls, parameters: Sequence[Parameter], names: Names, choices: Choices) -> Self:
-        """What a choice brings along is called by it: where `svm` becomes `SVC`, `model:svm:C`
-        becomes `model:SVC:C`, unless `names` says something else.
+        """Return the renaming of a space with these hyperparameters.
+
+        Hyperparameters of a choice are renamed with it: where `svm` becomes `SVC`, `model:svm:C`
+        becomes `model:SVC:C`, unless `names` holds another name.
         """
         known = {parameter.name: parameter for parameter in parameters}
         for name in [*names, *choices]:
@@ -65,7 +67,7 @@ class Renaming:
         return cls(called, by_json)
 
     def of_json(self, text: str) -> str:
-        """The JSON of a space, in which everything has its new name."""
+        """Return the JSON of a space with the new names."""
         document = json.loads(text)
         for part in ("hyperparameters", "conditions", "forbiddens"):
             document[part] = [self._item(item) for item in document[part]]
@@ -74,7 +76,7 @@ class Renaming:
     def _item(self, item: Mapping[str, Any]) -> dict[str, Any]:
         changed: dict[str, Any] = {key: self.names[item[key]] for key in NAMING if key in item}
         changed |= {key: [self._item(each) for each in item[key]] for key in PARTS if key in item}
-        # A condition compares its parent with a value; the others have one of their own.
+        # A condition holds a value of its parent, other items hold their own values.
         choices = self.choices.get(item.get("parent", item.get("name")), {})
         for key in VALUES:
             if key in item:
@@ -90,7 +92,7 @@ def _rename_value(value: Any, choices: Mapping[str, Any]) -> Any:
 
 
 def _new_choices(parameter: Parameter, given: Mapping[Any, Any]) -> list[Any]:
-    """All choices of one hyperparameter, some of them called otherwise."""
+    """Return all choices of one hyperparameter with their new names."""
     if parameter.is_number:
         raise SpaceError(
             f"only a choice can have another name, but '{parameter.name}' is a range: leave it out",
@@ -139,7 +141,7 @@ def _text_of(choice: Any, name: str) -> str:
 def _new_names(
     parameters: Sequence[Parameter], names: Names, choices: Mapping[str, Sequence[Any]]
 ) -> dict[str, str]:
-    """What each hyperparameter is called, by its old name."""
+    """Return the new name of each hyperparameter by its old name."""
     begins = {
         NESTED.format(parent=parameter.name, choice=old): (parameter.name, now)
         for parameter in parameters
@@ -149,14 +151,14 @@ def _new_names(
     }
 
     called: dict[str, str] = {}
-    # What a name begins with is shorter, and so has its new name already.
+    # The name of a parent is shorter, so it has its new name already.
     for name in sorted((parameter.name for parameter in parameters), key=len):
         called[name] = names[name] if name in names else _new_name(name, begins, called)
     return {parameter.name: called[parameter.name] for parameter in parameters}
 
 
 def _new_name(name: str, begins: Mapping[str, tuple[str, Any]], called: Mapping[str, str]) -> str:
-    """The name after the longest of `begins` that it begins with, whose parent has a new name."""
+    """Replace the longest of `begins` at the beginning of the name by its new form."""
     end = name.rfind(":")
     while end >= 0:
         before = name[: end + 1]

@@ -1,4 +1,4 @@
-"""Millions of configurations whose columns hold each value once, read some rows at a time."""
+"""Millions of configurations in columns that hold each value once, read in parts."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -20,20 +20,20 @@ CHECKING_THREADS = 2
 
 
 class Coded(Protocol):
-    """The n cells of one column."""
+    """The n cells of one column, as different values and codes."""
 
     @property
     def values(self) -> Any:
-        """The values that occur, in the order in which they come first: a list or an array."""
+        """The different values in the order of their first cells: a list or an array."""
 
     @property
     def codes(self) -> NDArray[Any] | None:
-        """(n,), the position of each cell's value, -1 if it is empty; None: cell i has value i."""
+        """(n,), the position of each cell's value, -1 if empty; None if cell i has value i."""
 
 
 @dataclass(frozen=True)
 class Configs:
-    """Each configuration once, and which one each row has."""
+    """Each configuration once, and the number of the configuration of each row."""
 
     table: Encoded
     index: NDArray[np.int32]
@@ -48,12 +48,12 @@ def encode_columns(
     empty_is_none: bool = True,
     step: Callable[[int], object] = lambda _: None,
 ) -> Configs:
-    """What `Space.from_columns` makes of n rows, each configuration once.
+    """Encode n rows as `Space.from_columns` does, and return each configuration once.
 
-    It needs memory for the different configurations and for a few numbers a row.
+    This needs memory for the different configurations, and for a few numbers of each row.
 
     empty_is_none: whether an empty cell means None if this is one of the choices.
-    step: is told how many rows more have been read.
+    step: called with the number of rows that were read since the last call.
     """
     unknown = set(columns) - set(space.names)
     if unknown:
@@ -76,18 +76,18 @@ def encode_columns(
     for part in parts(len(first), ROWS_AT_ONCE):
         table[part] = rows.read(first[part])
     if len(first) < n and not _all_equal(rows, table, first, index):
-        # Two configurations have one hash: then each row is compared with all others.
+        # Two configurations have one hash, so all rows are compared completely.
         return _compare_rows(space, rows)
     return Configs(Encoded.of_rows(space, table), index)
 
 
 def encode_values(space: Space, values: Floats) -> Encoded:
-    """What `Space.from_values` makes of `values` (n, H), which nobody else may use afterwards."""
+    """Encode `values` (n, H) as `Space.from_values` does; they must not be used afterwards."""
 
     def check(part: slice) -> None:
         values[part] = space.from_values(values[part]).values
 
-    # NumPy lets other threads run meanwhile.
+    # NumPy releases the lock of the interpreter, so the threads run in parallel.
     with ThreadPoolExecutor(CHECKING_THREADS) as threads:
         list(threads.map(check, parts(len(values), ROWS_AT_ONCE)))
     return Encoded.of_rows(space, values)
@@ -95,10 +95,10 @@ def encode_values(space: Space, values: Floats) -> Encoded:
 
 @dataclass(frozen=True)
 class _Numbers:
-    """The numbers of one column."""
+    """The numbers of the cells of one column."""
 
     numbers: Floats
-    """Those of its values, and at the end that of an empty cell."""
+    """The numbers of its values; the last one stands for an empty cell."""
     codes: NDArray[Any] | None
 
     @classmethod
@@ -108,13 +108,13 @@ class _Numbers:
             empty = parameter.number_of(None)
         numbers = _read_values(parameter, column, n)
         if column.codes is None:
-            if np.isnan(empty):  # an empty cell is one already: a copy would cost its memory
+            if np.isnan(empty):  # empty cells are NaN already, and a copy would take memory
                 return cls(numbers, None)
             return cls(np.where(np.isnan(numbers), empty, numbers), None)
         return cls(np.append(numbers, empty), column.codes)
 
     def at(self, rows: Any) -> Floats:
-        """The numbers of some rows."""
+        """Return the numbers of some rows."""
         numbers: Floats = self.numbers[rows if self.codes is None else self.codes[rows]]
         return numbers
 
@@ -139,7 +139,7 @@ def _read_values(parameter: Parameter, column: Coded, n: int) -> Floats:
 
 
 def _refuse(parameter: Parameter, column: Coded, n: int) -> None:
-    """Refuse the first value that is not legal, by its row."""
+    """Refuse the first illegal value, and name its row."""
     values = column.values.tolist() if hasattr(column.values, "tolist") else column.values
     for position, value in enumerate(values):
         if column.codes is None and value != value:  # noqa: PLR0124
@@ -150,7 +150,7 @@ def _refuse(parameter: Parameter, column: Coded, n: int) -> None:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Configurations that are made when they are asked for."""
+    """The rows of a table, which are encoded on demand."""
 
     space: Space
     columns: dict[str, _Numbers]
@@ -158,7 +158,7 @@ class _Rows:
     drop_inactive: bool
 
     def read(self, rows: Any) -> Floats:
-        """(number of rows, H), checked.
+        """Return (number of rows, H) checked values.
 
         rows: a slice, or positions.
         """
@@ -179,7 +179,7 @@ class _Rows:
 def _all_equal(
     rows: _Rows, table: Floats, first: NDArray[np.int64], index: NDArray[np.int32]
 ) -> bool:
-    """Whether each row is just the one of the table that its hash stands for."""
+    """Return whether each row equals the row of the table with its hash."""
     again = np.ones(rows.n, dtype=np.bool_)
     again[first] = False
     repeats = np.flatnonzero(again)

@@ -12,12 +12,12 @@ from foretune.space.conditions import Rules
 from foretune.space.parameters import Parameter
 
 RAREST = 1e-4
-"""Rejection gives up when fewer than this share of the draws is legal."""
+"""Sampling gives up if a smaller share of the draws is legal."""
 SMALLEST_BATCH = 64
 LARGEST_BATCH = 2**14
 
 UnitDraw: TypeAlias = Callable[[int], Floats]
-"""Gives (m, H) further points of the unit cube, m at least as many as asked."""
+"""A function that returns (m, H) new points of the unit cube, at least the requested number."""
 
 
 def unit_draw(how: str, n_parameters: int, seed: int) -> UnitDraw:
@@ -50,7 +50,7 @@ def _sobol_draw(n_parameters: int, seed: int) -> UnitDraw:
 
 
 def legal_values(parameters: Sequence[Parameter], rules: Rules, n: int, draw: UnitDraw) -> Floats:
-    """(n, H) settled values of the first n legal draws."""
+    """Return (n, H) settled values of the first n legal draws."""
     found: list[Floats] = [np.empty((0, len(parameters)))]
     kept = tried = 0
     while kept < n:
@@ -70,12 +70,12 @@ def legal_values(parameters: Sequence[Parameter], rules: Rules, n: int, draw: Un
 
 
 def full_values(parameters: Sequence[Parameter], unit: Floats) -> Floats:
-    """(m, H) values of uniform points (m, H), as if every hyperparameter were active."""
+    """Return (m, H) values for uniform points (m, H), as if all hyperparameters were active."""
     return np.column_stack([p.quantile(unit[:, i]) for i, p in enumerate(parameters)])
 
 
 def _batch(n: int, kept: int, tried: int) -> int:
-    """How many draws the missing rows will probably need."""
+    """Estimate the number of draws that the missing rows need."""
     if tried == 0:
         return n
     share = max(kept, 1) / tried

@@ -1,8 +1,8 @@
-"""Stages, their algorithms, and the algorithms' hyperparameters, read off the conditions.
+"""Stages, their algorithms, and the algorithms' hyperparameters, found from the conditions.
 
-A stage is a categorical (or constant) without a parent that other hyperparameters are conditioned
-on, or one that the user has marked. Its choices are its algorithms. Everything below it, however
-deep, belongs to the algorithms for which it can be active. What no condition speaks of is common.
+A stage is a categorical (or constant) without a parent on which other hyperparameters depend, or
+one that the user has marked. Its choices are its algorithms. Everything below it belongs to the
+algorithms for which it can be active. Hyperparameters without conditions are common.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ class Algorithm:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A step of a pipeline at which one of several algorithms is chosen."""
+    """A step of a pipeline where one of several algorithms is chosen."""
 
     name: str
     choice: int | None
@@ -43,11 +43,11 @@ class Structure:
 
     stages: tuple[Stage, ...]
     fits: bool
-    """False where the conditions are of another shape, and everything is one common stage."""
+    """False if the conditions have another shape; then everything is one common stage."""
 
     @property
     def kind(self) -> Literal["flat", "cash", "pipeline"]:
-        """Nothing to choose, one algorithm to choose, or one for each of several stages."""
+        """`flat` without a stage, `cash` with one, `pipeline` with several."""
         choices = sum(stage.choice is not None for stage in self.stages)
         return "flat" if choices == 0 else "cash" if choices == 1 else "pipeline"
 
@@ -65,7 +65,7 @@ class Structure:
 
 
 def read_structure(definition: Definition, parameters: Sequence[Parameter]) -> Structure:
-    """The structure of a space; the flat one where its conditions do not fit."""
+    """Return the structure of a space; the flat one if its conditions do not fit."""
     reader = _StructureReader(definition, {p.name: p for p in parameters})
     try:
         homes = {p.name: reader.home(p.name) for p in parameters}
@@ -96,7 +96,7 @@ class _Home:
 
 
 class _MisfitError(Exception):
-    """The conditions are not of the shape stage -> algorithm -> hyperparameter."""
+    """The conditions do not have the shape stage -> algorithm -> hyperparameter."""
 
 
 @dataclass(slots=True)
@@ -134,13 +134,13 @@ class _StructureReader:
         if home is None:
             raise _MisfitError
         if isinstance(condition, given.NotEqualsCondition):
-            # An inactive parent also differs from the value, so the child is active elsewhere too.
+            # An inactive parent differs from the value too, so the child can be active elsewhere.
             return _Home(home.stage, frozenset(range(len(self.parameters[home.stage].choices))))
         return home
 
 
 def _algorithms_for(condition: given.Condition, stage: Parameter) -> frozenset[int]:
-    """The algorithms of `stage` for which the condition holds."""
+    """Return the algorithms of `stage` for which the condition holds."""
     if isinstance(condition, given.InCondition):
         return frozenset(int(stage.number_of(value)) for value in condition.values)
     one = frozenset([int(stage.number_of(condition.value))])
@@ -152,11 +152,11 @@ def _algorithms_for(condition: given.Condition, stage: Parameter) -> frozenset[i
 def _members(
     parameters: Sequence[Parameter], homes: Mapping[str, _Home | None]
 ) -> dict[str, list[tuple[int, _Home]]]:
-    """The hyperparameters below each stage, by its name."""
+    """Return the hyperparameters below each stage, by its name."""
     members: dict[str, list[tuple[int, _Home]]] = {}
     for index, parameter in enumerate(parameters):
         home = homes[parameter.name]
-        # A marked stage may itself depend on another stage, but is nobody's hyperparameter.
+        # A marked stage may depend on another stage, but belongs to none of its algorithms.
         if home is not None and not parameter.stage:
             members.setdefault(home.stage, []).append((index, home))
     return members

@@ -9,7 +9,7 @@ HEADER = ("name", "kind", "allowed", "default", "active if")
 
 
 def describe(definition: Definition, parameters: Sequence[Parameter]) -> str:
-    """One line a hyperparameter, then one a forbidden clause."""
+    """Return one line for each hyperparameter, then one for each forbidden clause."""
     conditions = {
         condition.child.name: str(condition).replace(f"{condition.child.name} | ", "")
         for condition in definition.conditions

@@ -1,4 +1,4 @@
-"""Spaces as people write them to files: ConfigSpace's JSON, or the short notation in JSON."""
+"""Spaces in files of users: ConfigSpace's JSON, or the short notation in JSON."""
 
 import json
 from typing import Any
@@ -10,7 +10,7 @@ RANGE = "range"
 
 
 def parse_space(text: str) -> Space:
-    """The space that a text of either kind describes."""
+    """Read the space that a text of either kind describes."""
     try:
         document = json.loads(text, object_hook=_with_ranges)
     except RecursionError:
@@ -23,7 +23,7 @@ def parse_space(text: str) -> Space:
 
 
 def _with_ranges(given: dict[str, Any]) -> Any:
-    """A JSON object of the short notation; JSON cannot tell a range from a list of choices."""
+    """Turn `{"range": [...]}` into a tuple: JSON has no other way to write a range."""
     if set(given) == {RANGE} and isinstance(given[RANGE], list):
         return tuple(given[RANGE])
     return given

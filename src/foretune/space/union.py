@@ -1,8 +1,8 @@
 """The smallest space that holds two others, made from their JSON.
 
-Hyperparameters of either are kept, ranges are widened, choices are joined. A forbidden clause stays
-unless the other space knows all its hyperparameters and does not forbid it: what one of the two
-allows, the union must allow.
+The union has the hyperparameters of both, wider ranges, and all choices. It allows everything that
+one of the two allows. So a forbidden clause stays only if the other space has the same clause, or
+lacks one of its hyperparameters.
 """
 
 import json
@@ -17,7 +17,7 @@ from foretune.space.parameters import Kind, Parameter, choice_key, read_paramete
 Item: TypeAlias = dict[str, Any]
 
 MEMBERSHIP = {"EQ": "value", "IN": "values"}
-"""Conditions that ask for certain values of one parent, and where their JSON keeps them."""
+"""Conditions that require certain values of one parent, and the JSON key of these values."""
 
 
 def merge_definitions(first: Definition, second: Definition) -> str:
@@ -58,7 +58,7 @@ def _bare(item: Item) -> str:
 
 
 def _widen(first: Parameter, second: Parameter) -> Item:
-    """One hyperparameter that covers both, with the default of the first."""
+    """Return one hyperparameter that covers both, with the default of the first."""
     kinds = {first.kind, second.kind}
     if kinds <= {Kind.CATEGORICAL, Kind.CONSTANT}:
         return _join_choices(first, second)
@@ -82,7 +82,7 @@ def _join_choices(first: Parameter, second: Parameter) -> Item:
 
 
 def _join_ranks(first: Parameter, second: Parameter) -> Item:
-    """Numbers are merged in their order; other sequences must contain each other."""
+    """Merge numbers in their order; one of two other sequences must contain the other."""
     long, short = sorted((first.choices, second.choices), key=len, reverse=True)
     if all(type(c) in (int, float) for c in long + short) and all(
         list(sequence) == sorted(sequence) for sequence in (long, short)
@@ -111,7 +111,7 @@ def _join_ranges(first: Parameter, second: Parameter) -> Item:
         if any(number(end) != end for end in ends):
             _refuse(first, second)
         bounds.extend(number(end) for end in ends)
-    # A constant has no scale of its own; two ranges are on a log scale only if both are.
+    # A constant has no scale. Two ranges are on a log scale only if both are.
     log = all(p.log for p in (first, second) if p.is_number) and min(bounds) > 0
     return {
         "type": f"uniform_{kind}",
@@ -168,7 +168,7 @@ def _condition_values(condition: Item) -> list[Any]:
 def _clauses(
     ours: Sequence[Item], theirs: Sequence[Item], our_names: set[str], their_names: set[str]
 ) -> Iterator[Item]:
-    """Clauses of both spaces, and those of one that the other cannot speak about."""
+    """Yield clauses of both spaces, and clauses with a hyperparameter that one space lacks."""
     in_both = {canonical(clause) for clause in ours} & {canonical(clause) for clause in theirs}
     for clause in ours:
         if canonical(clause) in in_both or not _names(clause) <= their_names:
