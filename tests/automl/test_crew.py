@@ -152,12 +152,12 @@ def test_what_takes_more_time_than_it_may_is_ended(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("free", "limit", "said"), [(4.0, 0.25, "256"), (0.4, 9.0, "369")])
 def test_what_takes_more_memory_than_it_may_or_than_there_is_is_ended(
-    monkeypatch: pytest.MonkeyPatch, free: float, limit: float, said: str
+    free: float, limit: float, said: str
 ) -> None:
     """In gigabytes. Alone, it may take nine tenths of what is free."""
-    monkeypatch.setattr(worker_pool, "free_bytes", lambda: int(free * 2**30))
     jobs, limits = {0: "memory", 1: "nothing"}, Limits(memory_bytes=int(limit * 2**30))
-    assert dict(worker_pool._fit_in_processes(taking, jobs, 2, limits)) == {
+    made = worker_pool._fit_in_processes(taking, jobs, 2, limits, free=lambda: int(free * 2**30))
+    assert dict(made) == {
         0: f"out of memory: over its limit of {said} MB",
         1: "nothing",
     }
@@ -177,26 +177,20 @@ class Counting:
 
 @pytest.mark.parametrize(("free", "tries"), [(4.0, "x"), (0.4, "xx"), (None, "x")])
 def test_what_takes_more_memory_than_it_may_is_tried_alone_only_if_it_then_has_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: float | None, tries: str
+    tmp_path: Path, free: float | None, tries: str
 ) -> None:
-    monkeypatch.setattr(
-        worker_pool, "free_bytes", lambda: None if free is None else int(free * 2**30)
-    )
-    limits = Limits(memory_bytes=2**28)
-    made = worker_pool._fit_in_processes(Counting(tmp_path), {0: "memory", 1: "nothing"}, 2, limits)
+    left = None if free is None else int(free * 2**30)
+    jobs, limits = {0: "memory", 1: "nothing"}, Limits(memory_bytes=2**28)
+    made = worker_pool._fit_in_processes(Counting(tmp_path), jobs, 2, limits, free=lambda: left)
     assert "out of memory" in dict(made)[0]
     assert (tmp_path / "memory").read_text() == tries
 
 
-def test_what_is_free_is_shared_by_those_who_fit_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_pool, "free_bytes", lambda: 1000)
-    assert worker_pool._within_free(Limits(cpu_seconds=7.0), 3) == Limits(
-        cpu_seconds=7.0, memory_bytes=300
-    )
-    monkeypatch.setattr(worker_pool, "free_bytes", lambda: 0)
-    assert worker_pool._within_free(Limits(memory_bytes=5), 3) == Limits(memory_bytes=1)
-    monkeypatch.setattr(worker_pool, "free_bytes", lambda: None)
-    assert worker_pool._within_free(Limits(memory_bytes=5), 3) == Limits(memory_bytes=5)
+def test_what_is_free_is_shared_by_those_who_fit_at_once() -> None:
+    within = worker_pool._within_free
+    assert within(Limits(cpu_seconds=7.0), 3, 1000) == Limits(cpu_seconds=7.0, memory_bytes=300)
+    assert within(Limits(memory_bytes=5), 3, 0) == Limits(memory_bytes=1)
+    assert within(Limits(memory_bytes=5), 3, None) == Limits(memory_bytes=5)
 
 
 def test_nobody_waits_for_what_is_no_longer_wanted() -> None:

@@ -114,10 +114,11 @@ def _fit_in_processes(
     workers: int,
     limits: Limits = NO_LIMITS,
     is_enough: Callable[[], bool] = _never,
+    free: Callable[[], int | None] = free_bytes,
 ) -> Generator[tuple[int, Member | str]]:
     together = min(workers, len(configs))
     # What it returns is a fitted model, which may be as large as its memory.
-    shared = replace(_within_free(limits, together), result_bytes=None)
+    shared = replace(_within_free(limits, together, free()), result_bytes=None)
     again: dict[int, Config] = {}
     with ProcessPool(fit, workers=together, limits=shared) as pool:
         waiting = {pool.submit(config): place for place, config in configs.items()}
@@ -131,7 +132,7 @@ def _fit_in_processes(
                     yield place, outcome.reason if outcome.result is None else outcome.result
     if again and not is_enough():
         # One after the other: together they may have taken more memory than there is.
-        yield from _fit_in_processes(fit, again, 1, limits, is_enough)
+        yield from _fit_in_processes(fit, again, 1, limits, is_enough, free)
 
 
 def _may_pass_alone(reason: str, shared: Limits, limits: Limits) -> bool:
@@ -141,9 +142,8 @@ def _may_pass_alone(reason: str, shared: Limits, limits: Limits) -> bool:
     return reason.startswith(OUT_OF_LIMITS)
 
 
-def _within_free(limits: Limits, processes: int) -> Limits:
+def _within_free(limits: Limits, processes: int, free: int | None) -> Limits:
     """The limits, and no more memory than all these processes can have at once."""
-    free = free_bytes()
     if free is None:
         return limits
     share = max(1, int(SHARE_OF_FREE * free / processes))  # a limit of nothing is none
