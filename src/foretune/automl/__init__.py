@@ -1,5 +1,5 @@
-"""Tables in, models out: the main job, from a plan to a fitted model (`fit`)."""
+"""Tables in, models out: a `Job` describes a fit and runs it.
 
-from foretune._base.lazy_exports import export_lazily
-
-__getattr__, __dir__, __all__ = export_lazily(__name__, __file__)
+Its rooms: `knowledge` (what past fits teach), `estimators` (pipelines) and `final_model` (the model
+that is saved). Other modules enter `final_model` through `fit_final_model` and `Model` only.
+"""
