@@ -14,13 +14,13 @@ from foretune._base.files import (
     try_lock,
     write_text,
 )
-from foretune.errors import UsageError
+from tests.refusals import refuses
 
 
 def test_an_output_needs_a_folder_that_exists(tmp_path: Path) -> None:
     check_folder_of(tmp_path / "a.txt")
     check_folder_of(Path("a.txt"))
-    with pytest.raises(UsageError, match=r"there is no '.*absent': make it first"):
+    with refuses("missing-folder"):
         check_folder_of(tmp_path / "absent" / "a.txt")
 
 

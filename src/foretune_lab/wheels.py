@@ -54,7 +54,10 @@ def pip_download(wheel: Wheel, folder: Path) -> Path:
     if ended.returncode != 0 or not found:
         reason = (ended.stderr.strip() or "no wheel arrived").splitlines()[-1]
         raise ForetuneError(
-            f"the wheel {wheel.package}=={wheel.version} could not be downloaded: {reason}"
+            f"the wheel {wheel.package}=={wheel.version} could not be downloaded: {reason}",
+            rule="failed-download",
+            field=wheel.package,
+            value=reason,
         )
     return found[0]
 
@@ -71,7 +74,10 @@ def download_wheel(wheel: Wheel, cache: Path, download: Download) -> Path:
         if found != wheel.sha256:
             raise ForetuneError(
                 f"the wheel {wheel.package}=={wheel.version} must have the SHA-256 "
-                f"{wheel.sha256}, but the one that was downloaded has {found}: it was not kept"
+                f"{wheel.sha256}, but the one that was downloaded has {found}: it was not kept",
+                rule="wheel-digest",
+                field=wheel.package,
+                value=found,
             )
         os.replace(fresh, kept)
     return kept
@@ -85,7 +91,12 @@ def extract(wheel: Path, patterns: Sequence[str], folder: Path) -> list[Path]:
         for pattern in patterns:
             members = [member for member in files if fnmatchcase(member.filename, pattern)]
             if not members:
-                raise ForetuneError(f"the wheel '{wheel.name}' must hold '{pattern}', but does not")
+                raise ForetuneError(
+                    f"the wheel '{wheel.name}' must hold '{pattern}', but does not",
+                    rule="wheel-contents",
+                    field=wheel.name,
+                    value=pattern,
+                )
             unpacked += [_unpack(zipped, member, folder) for member in members]
     return unpacked
 
@@ -94,7 +105,10 @@ def _unpack(zipped: zipfile.ZipFile, member: zipfile.ZipInfo, folder: Path) -> P
     path = PurePosixPath(member.filename)
     if path.is_absolute() or ".." in path.parts or "\\" in member.filename or ":" in path.parts[0]:
         raise ForetuneError(
-            f"a member of a wheel must lie inside of it, but '{member.filename}' does not"
+            f"a member of a wheel must lie inside of it, but '{member.filename}' does not",
+            rule="hostile-wheel",
+            field="wheel",
+            value=member.filename,
         )
     target = folder.joinpath(*path.parts)
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretune.errors import UsageError
 from foretune.experience import Metric, Status
 from foretune.experience.trial import Trial
 from foretune.report.colours import OTHER, colour_key, colours_of
@@ -23,6 +22,7 @@ from foretune.report.sections import setting_text
 from foretune.report.story import ColumnLoss, MapPoint, Step, StorySource
 from foretune.report.wording import duration_text, number_text
 from foretune.space import Space
+from tests.refusals import refuses
 from tests.report.stories import FLAT, HOSTILE, SCORE, STAGED, hostile, several, some_trials, told
 
 
@@ -340,7 +340,7 @@ def test_a_page_is_written_in_one_step(tmp_path: Path, monkeypatch: pytest.Monke
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
     before = path.read_bytes()
     monkeypatch.setattr("os.replace", _no_space)
-    with pytest.raises(UsageError, match="no space"):
+    with refuses("unwritable-report"):
         write_page(told(FLAT, 4), path)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
@@ -348,7 +348,7 @@ def test_a_page_is_written_in_one_step(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_a_missing_folder_is_named(tmp_path: Path):
     path = tmp_path / "missing" / "report.html"
-    with pytest.raises(UsageError, match="missing"):
+    with refuses("unwritable-report"):
         write_page(told(FLAT, 2), path)
 
 

@@ -1,8 +1,8 @@
 import pytest
 
-from foretune.errors import UsageError
 from foretune.experience import Metric
 from foretune.report.story import Step, Story, steps_of
+from tests.refusals import refuses
 from tests.report.stories import FLAT, SCORE, STAGED, some_trials, told
 
 
@@ -36,11 +36,11 @@ def test_no_best_trial_has_no_value():
 
 
 def test_the_best_must_be_a_trial():
-    with pytest.raises(UsageError, match="number 99"):
+    with refuses("report-best", value=99):
         told(n=3, best=99)
 
 
 @pytest.mark.parametrize(("metrics", "objectives"), [([], 1), ([SCORE], 2), ([SCORE], 0)])
 def test_objectives_must_be_metrics(metrics: list[Metric], objectives: int):
-    with pytest.raises(UsageError, match="at least one metric"):
+    with refuses("report-objectives"):
         Story("t", FLAT, metrics, some_trials(FLAT, 2), objectives)

@@ -40,12 +40,17 @@ def parse_url(url: str) -> "URL":
             "a database URL must be written as kind://user:password@host:port/name, with a number "
             f"as its port, but got '{hide_passwords(url)}': correct it, and write signs that have "
             "a meaning "
-            "in it as %40 (for @) and the like"
+            "in it as %40 (for @) and the like",
+            rule="database-url",
+            field="url",
         ) from None
     if found.port is not None and not 0 < found.port <= LARGEST_PORT:
         raise UsageError(
             f"the port of a database must be from 1 to {LARGEST_PORT}, but got {found.port} in "
-            f"'{hide_passwords(url)}': correct it"
+            f"'{hide_passwords(url)}': correct it",
+            rule="database-port",
+            field="port",
+            value=found.port,
         )
     return found
 
@@ -57,7 +62,9 @@ def check_writable(address: str) -> None:
     except UnicodeEncodeError:
         raise UsageError(
             "the address of a database must be Unicode text, but got "
-            f"{hide_passwords(ascii(address)[1:-1])}: give the file or the folder another name"
+            f"{hide_passwords(ascii(address)[1:-1])}: give the file or the folder another name",
+            rule="database-address",
+            field="url",
         ) from None
 
 
@@ -76,7 +83,10 @@ def sqlite_url(path: Path, query: Mapping[str, Any] = NO_OPTIONS) -> str:
     if sqlite_path(text) != path:  # SQLAlchemy before 2.1 writes them as they are
         raise UsageError(
             f"the path of an SQLite file must be one that a URL can hold, but '{path}' is not: "
-            "name a file without a question mark in its path, or install SQLAlchemy 2.1"
+            "name a file without a question mark in its path, or install SQLAlchemy 2.1",
+            rule="sqlite-path",
+            field="path",
+            value=path,
         )
     return text
 

@@ -74,7 +74,10 @@ def check_folder_of(out: Path) -> None:
     """Refuse an output whose folder is not there, before any work is done for it."""
     if not out.absolute().parent.is_dir():
         raise UsageError(
-            f"the folder of the output must exist, but there is no '{out.parent}': make it first"
+            f"the folder of the output must exist, but there is no '{out.parent}': make it first",
+            rule="missing-folder",
+            field="out",
+            value=out.parent,
         )
 
 

@@ -37,7 +37,10 @@ def write_page(story: Story, path: Path, *, seed: int = 0) -> None:
     except OSError as error:
         raise UsageError(
             f"a report must go to a folder that can be written to, but '{path}' gave "
-            f"'{error.strerror or error}': choose another"
+            f"'{error.strerror or error}': choose another",
+            rule="unwritable-report",
+            field="path",
+            value=path,
         ) from error
 
 

@@ -115,12 +115,18 @@ class Story:
             raise UsageError(
                 f"a report needs at least one metric and one objective, but got "
                 f"{len(self.metrics)} metrics of which {self.objectives} are objectives: name the "
-                "metric that was searched for first"
+                "metric that was searched for first",
+                rule="report-objectives",
+                field="objectives",
+                value=self.objectives,
             )
         if self.best is not None and self.best_trial is None:
             raise UsageError(
                 f"the best trial of a report must be one of its trials, but got number "
-                f"{self.best}: pass its number, or None"
+                f"{self.best}: pass its number, or None",
+                rule="report-best",
+                field="best",
+                value=self.best,
             )
 
     @property

@@ -93,7 +93,10 @@ def find_suite(name: str) -> Suite:
     suite = SUITES.get(name)
     if suite is None:
         raise UsageError(
-            f"a suite must be one of {', '.join(SUITES)}, but got '{name}': choose one of them"
+            f"a suite must be one of {', '.join(SUITES)}, but got '{name}': choose one of them",
+            rule="unknown-suite",
+            field="suite",
+            value=name,
         )
     return suite
 

@@ -53,7 +53,9 @@ class Parts:
         if lock is None:
             raise UsageError(
                 "one replay at a time adds to its results, but another one is filling "
-                f"'{self.folder}': wait until it has ended, or choose another --out"
+                f"'{self.folder}': wait until it has ended, or choose another --out",
+                rule="one-replay-at-a-time",
+                field="out",
             )
         with lock:
             if not (self.folder / _SETTINGS).exists():
@@ -77,7 +79,10 @@ class Parts:
         if difference:
             raise UsageError(
                 f"an interrupted replay goes on with equal settings only, but got {difference} "
-                f"in '{self.folder}': remove that folder or choose another --out"
+                f"in '{self.folder}': remove that folder or choose another --out",
+                rule="equal-settings",
+                field="out",
+                value=difference,
             )
 
     def begin(self, settings: ReplaySettings) -> None:

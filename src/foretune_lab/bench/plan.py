@@ -42,17 +42,26 @@ def plan_held_out(
         if task not in test:
             raise UsageError(
                 f"a task to replay must be held out by the split '{name}', but '{task}' is not: "
-                f"choose among {', '.join(test[:5])}{' ...' if len(test) > 5 else ''}"
+                f"choose among {', '.join(test[:5])}{' ...' if len(test) > 5 else ''}",
+                rule="task-not-held-out",
+                field="task",
+                value=task,
             )
         if task not in usable:
             raise ExperienceError(
                 f"a task to replay must have a successful evaluation{_and_a_design(start)}, but "
-                f"'{task}' has none: leave it out"
+                f"'{task}' has none: leave it out",
+                rule="no-success",
+                field="task",
+                value=task,
             )
     if not chosen:
         raise UsageError(
             f"a replay needs at least one task, but the split '{name}' holds out none with a "
-            f"successful evaluation{_and_a_design(start)}: choose another split or start"
+            f"successful evaluation{_and_a_design(start)}: choose another split or start",
+            rule="no-task-to-replay",
+            field="split",
+            value=name,
         )
     if limit is not None:
         chosen = np.random.default_rng(SHUFFLE).permutation(chosen)[:limit].tolist()

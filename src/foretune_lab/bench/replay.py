@@ -136,7 +136,12 @@ def _plain(content: object) -> object:
 def _check_counts(**counts: int) -> None:
     for name, count in counts.items():
         if count < 1:
-            raise UsageError(f"a replay needs {name} >= 1, but got {count}: ask for at least one")
+            raise UsageError(
+                f"a replay needs {name} >= 1, but got {count}: ask for at least one",
+                rule="replay-count",
+                field=name,
+                value=count,
+            )
 
 
 def _settings(
@@ -145,7 +150,10 @@ def _settings(
     if not suite or any(character in suite for character in '/\\:*?"<>|'):
         raise UsageError(
             f"a suite's name becomes part of file names, but got '{suite}': "
-            "use letters, digits, spaces, '.', '-' and '_'"
+            "use letters, digits, spaces, '.', '-' and '_'",
+            rule="suite-name",
+            field="suite",
+            value=suite,
         )
     return ReplaySettings(
         suite=suite,
@@ -166,12 +174,18 @@ def _check_method(name: str, settings: ReplaySettings, held: HeldOut) -> None:
     if chosen.transfers and not all(s.train + s.validation for s in held.splits):
         raise MethodError(
             f"the method '{name}' learns from other tasks than the replayed one, but the split "
-            f"'{settings.split}' leaves none: add tasks to the experience or leave the method out"
+            f"'{settings.split}' leaves none: add tasks to the experience or leave the method out",
+            rule="no-past-tasks",
+            field="method",
+            value=name,
         )
     if len(settings.objectives) > 1 and not chosen.several_objectives:
         raise MethodError(
             f"the method '{name}' tunes one objective, but got {', '.join(settings.objectives)}: "
-            "choose one of them or another method"
+            "choose one of them or another method",
+            rule="one-objective",
+            field="method",
+            value=name,
         )
 
 
@@ -182,7 +196,12 @@ def _earlier(out: Path, parts: Parts, settings: ReplaySettings) -> Results | Non
     """Finished results that this replay extends, made with equal settings."""
     parts.check(settings)
     if out.is_dir():
-        raise UsageError(f"--out names a file, but '{out}' is a folder: add a file name")
+        raise UsageError(
+            f"--out names a file, but '{out}' is a folder: add a file name",
+            rule="out-is-folder",
+            field="out",
+            value=out,
+        )
     if not out.exists():
         return None
     earlier = read(out)
@@ -190,7 +209,10 @@ def _earlier(out: Path, parts: Parts, settings: ReplaySettings) -> Results | Non
     if difference:
         raise UsageError(
             f"results are extended with equal settings only, but got {difference} in '{out}': "
-            "choose another --out"
+            "choose another --out",
+            rule="equal-settings",
+            field="out",
+            value=difference,
         )
     return earlier
 

@@ -140,7 +140,12 @@ def _within(trials: Sequence[int], last: int) -> list[int]:
     """The checkpoints that the runs reach, and their last trial in place of those beyond it."""
     for n in trials:
         if n < 1:
-            raise UsageError(f"a report looks after 1 or more trials, but got {n}: leave it out")
+            raise UsageError(
+                f"a report looks after 1 or more trials, but got {n}: leave it out",
+                rule="report-trials",
+                field="at",
+                value=n,
+            )
     return sorted({min(n, last) for n in trials})
 
 
@@ -150,6 +155,9 @@ def _baseline(curves: Curves, wanted: str | None) -> str:
     if wanted not in curves.methods:
         raise UsageError(
             f"the baseline must be one of the reported methods, but got '{wanted}': "
-            f"choose among {', '.join(curves.methods)}"
+            f"choose among {', '.join(curves.methods)}",
+            rule="unknown-baseline",
+            field="baseline",
+            value=wanted,
         )
     return wanted

@@ -150,14 +150,20 @@ def read(path: Path) -> Results:
     if not path.is_file():
         raise UsageError(
             f"results must be an existing file, but there is no '{path}': correct its path, or "
-            "make it with `foretune bench run`"
+            "make it with `foretune bench run`",
+            rule="missing-results",
+            field="results",
+            value=path,
         )
     try:
         table = pq.read_table(path)
     except (pa.ArrowException, OSError) as error:
         raise ExperienceError(
             f"results must be a Parquet file, but '{path}' cannot be read ({error}): "
-            "run the benchmark again"
+            "run the benchmark again",
+            rule="unreadable-results",
+            field="results",
+            value=path,
         ) from error
     try:
         return _decode_results(path, table)
@@ -166,7 +172,10 @@ def read(path: Path) -> Results:
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
         raise ExperienceError(
             f"results must be whole, but what '{path}' says of its runs cannot be read "
-            f"({type(error).__name__}: {error}): run the benchmark again"
+            f"({type(error).__name__}: {error}): run the benchmark again",
+            rule="damaged-results",
+            field="results",
+            value=path,
         ) from error
 
 
@@ -200,13 +209,19 @@ def curves_of(results: Results, methods: Iterable[str] | None = None) -> Curves:
         if not runs[name]:
             raise UsageError(
                 f"a method to report must have runs on '{results.settings.suite}', but '{name}' "
-                f"has none: choose among {', '.join(rows['method'].unique())}"
+                f"has none: choose among {', '.join(rows['method'].unique())}",
+                rule="method-without-runs",
+                field="methods",
+                value=name,
             )
     tasks, seeds = _common_grid(list(runs.values()))
     if not tasks or not seeds:
         raise UsageError(
             f"methods are compared on tasks and seeds they share, but {', '.join(names)} share "
-            f"none on '{results.settings.suite}': run the missing ones"
+            f"none on '{results.settings.suite}': run the missing ones",
+            rule="nothing-shared",
+            field="methods",
+            value=tuple(names),
         )
     kept = rows[rows["method"].isin(names) & rows["task"].isin(tasks) & rows["seed"].isin(seeds)]
     return Curves(
@@ -298,14 +313,20 @@ def _join_results(first: Results, second: Results) -> Results:
     if difference:
         raise UsageError(
             f"results of the suite '{first.settings.suite}' can be joined only when they were made "
-            f"alike, but got {difference}: report them apart, or name the suites differently"
+            f"alike, but got {difference}: report them apart, or name the suites differently",
+            rule="equal-settings",
+            field="results",
+            value=difference,
         )
     twice = first.runs & second.runs
     if twice:
         task, method, seed = min(twice)
         raise UsageError(
             f"a run may stand in one file only, but method '{method}' on task '{task}' with seed "
-            f"{seed} stands in two: leave one file out"
+            f"{seed} stands in two: leave one file out",
+            rule="repeated-run",
+            field="results",
+            value=(method, task, seed),
         )
     rows = pd.concat([first.rows, second.rows], ignore_index=True)
     return replace(first, rows=rows, pools={**first.pools, **second.pools})
@@ -316,18 +337,27 @@ def _check(path: Path, metadata: Mapping[str, Any], rows: pd.DataFrame) -> None:
     if version is None:
         raise ExperienceError(
             f"results must be written by `foretune bench run`, but '{path}' is another Parquet "
-            "file: give the file named by --out"
+            "file: give the file named by --out",
+            rule="not-results",
+            field="results",
+            value=path,
         )
     if version > FORMAT_VERSION:
         raise ExperienceError(
             f"results must be of version {FORMAT_VERSION} or older, but '{path}' has version "
-            f"{version}: install a newer foretune"
+            f"{version}: install a newer foretune",
+            rule="results-version",
+            field="results",
+            value=version,
         )
     missing = [column for column in COLUMNS if column not in rows.columns]
     if missing or rows.empty:
         raise ExperienceError(
             f"results must hold runs with the columns {', '.join(COLUMNS)}, but '{path}' "
-            f"{'lacks ' + ', '.join(missing) if missing else 'is empty'}: run the benchmark again"
+            f"{'lacks ' + ', '.join(missing) if missing else 'is empty'}: run the benchmark again",
+            rule="results-columns",
+            field="results",
+            value=tuple(missing),
         )
 
 

@@ -45,7 +45,10 @@ class Start:
         if match is None or not fits:
             raise UsageError(
                 "a start must be none, recorded, portfolio, portfolio:K or random:K with K >= 1, "
-                f"but got '{text}': choose one of them"
+                f"but got '{text}': choose one of them",
+                rule="unknown-start",
+                field="start",
+                value=text,
             )
         default = PORTFOLIO_SIZE if match["kind"] == "portfolio" else None
         return cls(match["kind"], int(match["size"]) if match["size"] else default)
@@ -87,7 +90,10 @@ def beginnings(
     if not split.train + split.validation:
         raise UsageError(
             f"a start of the kind '{start}' is made from other tasks than the replayed ones, but "
-            f"the split '{split.name}' leaves none: choose another start"
+            f"the split '{split.name}' leaves none: choose another start",
+            rule="no-past-tasks",
+            field="start",
+            value=str(start),
         )
     past = for_learning(experience, split)
     [wanted] = track(

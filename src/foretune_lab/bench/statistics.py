@@ -42,7 +42,10 @@ def compare(methods: tuple[str, ...], losses: Floats, ranks: Floats | None = Non
     if len(methods) < 2 or losses.shape[1] < 2:
         raise UsageError(
             "a statistical comparison needs at least 2 methods and 2 tasks, but got "
-            f"{len(methods)} and {losses.shape[1]}: add results of further runs"
+            f"{len(methods)} and {losses.shape[1]}: add results of further runs",
+            rule="too-few-to-compare",
+            field="losses",
+            value=losses.shape,
         )
     worst = np.nanmax(losses) if np.isfinite(losses).any() else 0.0
     filled = np.where(np.isnan(losses), worst, losses)

@@ -84,7 +84,9 @@ def _check_ended_well(future: Future[None]) -> None:
         raise ForetuneError(
             "the processes of a replay must live until it ends, but one did not, perhaps because "
             "memory ran out: the same command goes on, with fewer --jobs if it was that; a script "
-            'of your own must guard its start with  if __name__ == "__main__"'
+            'of your own must guard its start with  if __name__ == "__main__"',
+            rule="process-lost",
+            field="jobs",
         ) from error
 
 
@@ -94,7 +96,12 @@ def _play_group(group: Group, settings: ReplaySettings, parts: Parts) -> None:
         for run in play(_open_experience(parts.experience), group, settings):
             parts.add(run, settings)
     except ForetuneError as error:
-        raise MethodError(f"replaying '{group.method}' failed: {error}") from None
+        raise MethodError(
+            f"replaying '{group.method}' failed: {error}",
+            rule="method-failed",
+            field="method",
+            value=group.method,
+        ) from None
 
 
 @lru_cache(maxsize=1)

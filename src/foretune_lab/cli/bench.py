@@ -202,6 +202,9 @@ def _counts(text: str) -> list[int]:
         counts = []
     if not counts or min(counts) < 1:
         raise UsageError(
-            f"--at takes whole numbers >= 1 with commas between, but got '{text}': say 10,50"
+            f"--at takes whole numbers >= 1 with commas between, but got '{text}': say 10,50",
+            rule="report-trials",
+            field="at",
+            value=text,
         )
     return counts

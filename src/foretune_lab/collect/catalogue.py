@@ -56,7 +56,10 @@ def group(name: str) -> list[Entry]:
     raise UsageError(
         f"the catalogue has the groups {', '.join(GROUPS)} (also with {KNOWN} or {HELD_OUT}), "
         f"artificial, {', '.join(OF_TEXTBOOKS)}, and datasets by name, but not '{name}': "
-        f"{suggestion(name, list(CATALOGUE))}"
+        f"{suggestion(name, list(CATALOGUE))}",
+        rule="unknown-dataset",
+        field="datasets",
+        value=name,
     )
 
 

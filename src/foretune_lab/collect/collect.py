@@ -166,7 +166,10 @@ class Collection:
             said = lines[0].reason if lines else "there was nothing to evaluate"
             raise UsageError(
                 f"an experience needs an evaluation that succeeded, but none of {len(lines)} did "
-                f"({said}): raise the limits or choose other datasets"
+                f"({said}): raise the limits or choose other datasets",
+                rule="no-success",
+                field="datasets",
+                value=len(lines),
             )
         names = [table.task for table in self.tables]
         tasks = list(dict.fromkeys([*names, *(line.task for line in lines)]))

@@ -25,7 +25,12 @@ def draw_shared_configs(
     each algorithm, then a Sobol sequence; a grid that is used up is followed by one, too.
     """
     if n < 1:
-        raise UsageError(f"at least one configuration must be evaluated, but got {n}: ask for more")
+        raise UsageError(
+            f"at least one configuration must be evaluated, but got {n}: ask for more",
+            rule="no-evaluations",
+            field="evaluations",
+            value=n,
+        )
     space = shipped.build(only)
     if not even:
         return _different(space.sample(2 * n, seed=seed, how="sobol")).take(range(n))

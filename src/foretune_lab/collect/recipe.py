@@ -135,7 +135,10 @@ class Folder:
         if lock is None:
             raise UsageError(
                 "one collection at a time adds to an output, but another one is adding to "
-                f"'{self.out}': wait until it has ended, or choose another output"
+                f"'{self.out}': wait until it has ended, or choose another output",
+                rule="one-collection-at-a-time",
+                field="out",
+                value=self.out,
             )
         with lock:
             yield
@@ -145,7 +148,10 @@ class Folder:
         if self.out.exists() and not self.about.exists():
             raise UsageError(
                 f"a collection adds to what it has made itself, but '{self.out}' was made in "
-                "another way: choose another output, and merge them afterwards"
+                "another way: choose another output, and merge them afterwards",
+                rule="foreign-output",
+                field="out",
+                value=self.out,
             )
         if self.about.exists():
             earlier = json.loads(self.about.read_text(encoding="utf-8"))["recipe"]
@@ -155,7 +161,10 @@ class Folder:
                 raise UsageError(
                     "a collection goes on with equal settings only, but got "
                     f"{other[0]}={now[other[0]]} after {other[0]}={earlier.get(other[0])} in "
-                    f"'{self.about}': choose another output"
+                    f"'{self.about}': choose another output",
+                    rule="equal-settings",
+                    field=other[0],
+                    value=now[other[0]],
                 )
         self.tables.mkdir(parents=True, exist_ok=True)
         if not self.about.exists():
@@ -175,7 +184,10 @@ class Folder:
                 self.clear()
             raise UsageError(
                 "a collection goes on with equal tables and targets only, but got others than "
-                f"those of '{self.out}' for {quote_names(changed)}: choose another output"
+                f"those of '{self.out}' for {quote_names(changed)}: choose another output",
+                rule="equal-tables",
+                field="datasets",
+                value=tuple(changed),
             )
         about[FINGERPRINTS] = {**earlier, **fingerprints}
         write_text(self.about, json.dumps(about, indent=1))

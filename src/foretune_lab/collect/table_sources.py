@@ -57,7 +57,10 @@ def sources(given: str, task: Task, *, target: str | None = None) -> list[TableS
         what = "holds none" if is_listed or Path(given).is_dir() else "is no folder"
         raise UsageError(
             f"datasets must be 'catalogue:GROUP' or a folder of CSV or Parquet files for "
-            f"{task}, but '{given}' {what}: choose another"
+            f"{task}, but '{given}' {what}: choose another",
+            rule="no-datasets",
+            field="datasets",
+            value=given,
         )
     return found
 
@@ -71,7 +74,10 @@ def _check_names(files: Sequence[Path]) -> None:
         if len(same) > 1:
             raise UsageError(
                 "the tables of a folder must have different names, endings apart, but there are "
-                f"{quote_names(same)}: rename or remove all but one"
+                f"{quote_names(same)}: rename or remove all but one",
+                rule="repeated-table",
+                field="datasets",
+                value=tuple(same),
             )
 
 
@@ -89,4 +95,9 @@ def _read(path: Path, target: str | None, task: Task) -> Table:
         return read_training(path, target, task=task).table
     except UsageError as error:
         # Among many files, the one to mend must be named.
-        raise UsageError(f"'{path}' cannot be evaluated: {error}") from error
+        raise UsageError(
+            f"'{path}' cannot be evaluated: {error}",
+            rule="unusable-table",
+            field="datasets",
+            value=path,
+        ) from error

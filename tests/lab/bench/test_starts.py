@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from foretune.errors import UsageError
 from foretune.experience import Experience, Metric, Split, find_splits
 from foretune.space import Space
 from foretune_lab.bench.plan import plan_held_out
 from foretune_lab.bench.replay import replay
 from foretune_lab.bench.starts import Start, beginnings, has_recorded_start, seed_on_task
+from tests.refusals import refuses
 
 SPACE = Space.of({"x": (0.0, 1.0)})
 GRID = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -44,7 +44,7 @@ def test_starts_are_called_by_name(text, start, shown):
     "text", ["", "random", "random:0", "none:2", "recorded:1", "best", "random:x"]
 )
 def test_other_names_are_refused(text):
-    with pytest.raises(UsageError, match=f"but got '{text}'"):
+    with refuses("unknown-start", value=text):
         Start.parse(text)
 
 
@@ -140,7 +140,7 @@ def test_a_part_of_the_tasks_is_drawn_at_random_and_always_the_same():
 
 
 def test_a_portfolio_needs_other_tasks():
-    with pytest.raises(UsageError, match="'alone' leaves none"):
+    with refuses("no-past-tasks"):
         beginnings(
             Start("portfolio", 2), line({"a": range(6)}), Split("alone", (), (), ("a",)), [0]
         )

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from foretune.errors import UsageError
 from foretune_lab.bench import statistics
 from foretune_lab.bench.statistics import LARGEST_EXACT, compare, holm, wilcoxon_p
+from tests.refusals import refuses
 
 
 def separated(tasks=12):
@@ -96,7 +96,7 @@ def test_a_run_without_success_is_worst():
 
 
 def test_too_little_to_compare_is_refused():
-    with pytest.raises(UsageError, match="at least 2 methods and 2 tasks, but got 3 and 1"):
+    with refuses("too-few-to-compare", value=(3, 1)):
         compare(("a", "b", "c"), np.zeros((3, 1)))
 
 

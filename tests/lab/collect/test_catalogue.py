@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from foretune.errors import UsageError
 from foretune.tables.formats.reader import TextLayout
 from foretune.tables.target import Task
 from foretune_lab.collect import catalogue
 from foretune_lab.collect.catalogue import group, load
 from foretune_lab.collect.catalogue_entries import ENTRIES, FOLDERS, Entry
 from foretune_lab.wheels import Wheel
+from tests.refusals import refuses
 
 ROWS = "".join(f"{i % 5},{i * i},{'ab'[i % 2]}\n" for i in range(24)) + "1,1,c\n"
 LABELS = "".join(f"{'ab'[i % 2]}\n" for i in range(25))
@@ -129,6 +129,6 @@ def test_bundled_datasets(entry):
 
 
 def test_unknown_names():
-    with pytest.raises(UsageError, match="did you mean 'iris'"):
+    with refuses("unknown-dataset"):
         group("irris")
     assert group("iris") == [catalogue.ENTRIES["iris"]]

@@ -26,6 +26,7 @@ from foretune_lab.collect.recipe import CollectionRecipe, Folder
 from foretune_lab.collect.table_sources import TableSource, sources
 from foretune_lab.collect.table_trial import TableTrial, table_path
 from tests.automl.samples import mixed_frame, mixed_table
+from tests.refusals import refuses
 
 ONLY = ("decision_tree", "gaussian_nb")
 RECIPE = CollectionRecipe("cash", Protocol(("accuracy",), folds=2), evaluations=4, only=ONLY)
@@ -62,7 +63,7 @@ def test_every_table_gets_the_same_configurations(out):
     assert set(made.meta_features) == {"a", "b/ä", "a2"}
     assert made.meta_features["a"]["classes"] == 3
     about = json.loads(out.with_suffix(".collect.json").read_text())
-    assert about["ended"] == {"DONE": 12, "FAILED": 0, "TIMEOUT": 0}
+    assert about["ended"] == {"DONE": 12, "FAILED": 0, "TIMEOUT": 0, "STOPPED": 0}
     assert [table["family"] for table in about["tables"]] == ["a", "b/ä", "a"]
 
 
@@ -144,7 +145,7 @@ def test_failures_and_timeouts_are_recorded_as_such(out):
 
 
 def test_nothing_but_failures_is_said(out):
-    with pytest.raises(UsageError, match="none of 4 did"):
+    with refuses("no-success", value=4):
         made_of(RECIPE, SOURCES[:1], out, lambda trial: InlineExecutor(_broken))
     assert not out.exists()
 
@@ -180,11 +181,11 @@ def test_large_tables_are_sampled(out):
 def test_other_settings_and_other_files_are_refused(out, tmp_path):
     made_of(replace(RECIPE, evaluations=1), SOURCES[:1], out)
     content = out.read_bytes()
-    with pytest.raises(UsageError, match="folds=3 after folds=2"):
+    with refuses("equal-settings", field="folds", value=3):
         made_of(replace(RECIPE, protocol=Protocol(("accuracy",), folds=3)), SOURCES[:1], out)
     other = tmp_path / "other.parquet"
     other.write_bytes(content)
-    with pytest.raises(UsageError, match="made in another way"):
+    with refuses("foreign-output"):
         made_of(RECIPE, SOURCES[:1], other)
     assert out.read_bytes() == other.read_bytes() == content
 
@@ -201,10 +202,10 @@ def test_another_table_or_target_under_the_name_of_one_is_refused(out, tmp_path)
 
     collected()
     before = [path.read_bytes() for path in (out, out.with_suffix(".collect.json"))]
-    with pytest.raises(UsageError, match=r"for 'a', 'b': choose another output"):
+    with refuses("equal-tables", value=("a", "b")):
         collected(target="letter")
     mixed_frame(60).drop(columns="amount").to_csv(folder / "b.csv", index=False)
-    with pytest.raises(UsageError, match=r"for 'b': choose another output"):
+    with refuses("equal-tables", value=("b",)):
         collected()
     assert before == [path.read_bytes() for path in (out, out.with_suffix(".collect.json"))]
     assert not Folder.beside(out).parts.exists()
@@ -234,7 +235,7 @@ def test_a_table_that_cannot_be_used_is_refused_before_any_trial_and_nothing_is_
     # So the remedy that it names can be taken with the same output; what was made then stays.
     assert len(collected(Task.REGRESSION)) == 1
     mixed_frame()[["letter", "note"]].to_csv(folder / "b.csv", index=False)
-    with pytest.raises(UsageError, match="cannot be evaluated"):
+    with refuses("unusable-table"):
         collected(Task.REGRESSION)
     assert len(Experience.open(out)) == 1
     assert Folder.beside(out).about.exists()
@@ -252,7 +253,7 @@ def test_a_target_that_changes_after_a_stop_is_refused_too(out, tmp_path):
     # Nothing of it was evaluated, so nothing can be mixed.
     with pytest.raises(KeyboardInterrupt):
         made_of(RECIPE, right, out, _stopped_at(2))
-    with pytest.raises(UsageError, match="for 'a': choose another output"):
+    with refuses("equal-tables", value=("a",)):
         made_of(RECIPE, wrong, out)
     made = made_of(RECIPE, right, out)
     config = made.configs.dicts()[made.config_index[3]]
@@ -294,7 +295,7 @@ def test_a_second_run_at_the_same_time_is_refused_and_breaks_nothing(out):
     def busy(trial):
         def evaluated(job):
             if not refused:
-                with pytest.raises(UsageError, match="another one is adding to") as said:
+                with refuses("one-collection-at-a-time") as said:
                     made_of(RECIPE, SOURCES[:2], out)
                 refused.append(said)
             return trial(job)

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretune.errors import MissingExtraError
 from foretune_lab.drawing.figures import (
     PALETTE,
     REFERENCE_COLOUR,
@@ -15,6 +14,7 @@ from foretune_lab.drawing.figures import (
     save_figure,
     spread_apart,
 )
+from tests.refusals import refuses
 
 
 def curves(n):
@@ -84,7 +84,7 @@ def test_figures_are_saved_as_png_and_svg_and_reproducibly(tmp_path):
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtraError, match=r"foretune\[bench\]"):
+    with refuses("missing-extra", field="bench"):
         draw_curves(curves(1), title="", ylabel="")
 
 
