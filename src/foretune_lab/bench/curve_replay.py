@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from foretune._base.arrays import Floats
 from foretune.errors import ExhaustedError, UsageError
 from foretune.experience import Experience, Status
-from foretune.methods.stopping import Decision
-from foretune.search import Optimizer, Suggestion, Told
+from foretune.numerics import Floats
+from foretune.search import Decision, Optimizer, Suggestion, Told
 from foretune.space import Encoded
 
 STEPS, SECONDS = "steps", "seconds"

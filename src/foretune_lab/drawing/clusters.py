@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from foretune._base.arrays import Floats, Ints
+from foretune.numerics import Floats, Ints
 
 TRIPLES = 100_000
 
