@@ -1,10 +1,3 @@
-from foretune.methods.stopping.policies import make_policy as make_policy
-from foretune.methods.stopping.policy import (
-    Decision as Decision,
-    StepDecision as StepDecision,
-    StepRange as StepRange,
-    StoppingPolicy as StoppingPolicy,
-)
 from foretune.search.method_entry import (
     Design as Design,
     Method as Method,

@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from foretune.errors import ExhaustedError, UsageError
 from foretune.experience import Experience, Status
+from foretune.methods import Decision
 from foretune.numerics import Floats
-from foretune.search import Decision, Optimizer, Suggestion, Told
+from foretune.search import Optimizer, Suggestion, Told
 from foretune.space import Encoded
 
 STEPS, SECONDS = "steps", "seconds"
