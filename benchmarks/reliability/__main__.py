@@ -26,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -58,6 +59,8 @@ class Attack:
     """How many it uses at most, by `--jobs` if it is more than one."""
     goes_on: bool = False
     """Whether it keeps what it has done in the file `--done`."""
+    folder: Path = HERE
+    """Where the script lies."""
 
     def command(self, logs: Path, *, short: bool, jobs: int) -> list[str]:
         words = [*(self.short if short else self.words)]
@@ -65,7 +68,7 @@ class Attack:
             words += ["--jobs", str(min(jobs, self.cores))]
         if self.goes_on:
             words += ["--done", str(logs / f"{self.stem(short)}.jsonl")]
-        return [sys.executable, str(HERE / self.script), *words]
+        return [sys.executable, str(self.folder / self.script), *words]
 
     def stem(self, short: bool) -> str:
         """The name of its files."""
@@ -219,7 +222,7 @@ def rows_kept(attack: Attack, given: SimpleNamespace) -> list[Row] | None:
         found = json.loads(line)
         if found["name"] == attack.stem(given.short):
             return [Row(**row) for row in found["rows"]]
-    if not (HERE / attack.script).exists():
+    if not (attack.folder / attack.script).exists():
         return [Row(attack.name, 0, skipped=f"there is no {attack.script} in this version")]
     return None
 
@@ -324,17 +327,17 @@ def notes(rows: list[Row]) -> str:
     )
 
 
-def choose(only: str) -> list[Attack]:
-    """The attacks with these names, or all."""
+def choose(only: str, attacks: Sequence[Attack]) -> list[Attack]:
+    """Return the attacks with these names, or all."""
     names = [name for name in only.split(",") if name]
-    known = {attack.name: attack for attack in ATTACKS}
+    known = {attack.name: attack for attack in attacks}
     unknown = [name for name in names if name not in known]
     if unknown:
         sys.exit(f"attacks are {', '.join(known)}, but got {', '.join(unknown)}")
-    return [known[name] for name in names] or list(ATTACKS)
+    return [known[name] for name in names] or list(attacks)
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None, attacks: Sequence[Attack] = ATTACKS) -> None:
     parser = argparse.ArgumentParser(
         "python -m benchmarks.reliability", description=__doc__.splitlines()[0]
     )
@@ -347,7 +350,7 @@ def main() -> None:
     parser.add_argument(
         "--logs", type=Path, help="what scripts print; by default a temporary folder"
     )
-    given = parser.parse_args(namespace=SimpleNamespace())
+    given = parser.parse_args(words, namespace=SimpleNamespace())
     given.out.mkdir(parents=True, exist_ok=True)
     name = "-".join(given.out.absolute().parts[1:])
     given.logs = given.logs or Path(tempfile.gettempdir()) / f"foretune-attacks-{name}"
@@ -355,7 +358,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped: the same command goes on"))
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
-    rows = make_all(choose(given.only), given)
+    rows = make_all(choose(given.only, attacks), given)
     sys.exit(1 if any(row.faults for row in rows) else 0)
 
 

@@ -127,6 +127,8 @@ def main() -> None:
         write_study(url, given.trials)
         tune = ["tune", NAME, "--space", "space.json", "--store", url]
         n = given.trials
+        words = [*tune, "--study", "empty", "--method", "random", "--trials", "3"]
+        run(folder, f"{given.store}: tune begins, 3 trials, random", 0, *words)
         for method, more, outputs in (
             ("random", 3, []),
             ("auto", 6, []),

@@ -4,7 +4,9 @@ import base64
 import hashlib
 import io
 import json
+import tracemalloc
 import zipfile
+from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +15,8 @@ import pytest
 
 from foretune.automl.final_model import model_file
 from foretune.automl.final_model.model import Model
-from foretune.errors import ArtifactError, ForetuneError, UsageError
-from foretune.experience import Experience, parquet_reader
+from foretune.errors import ArtifactError, ForetuneError
+from foretune.experience import Experience
 from foretune.numerics.artifact import load_artifact
 from foretune.tables.formats import parquet
 from foretune.tables.formats.file_sample import write_sample
@@ -23,6 +25,7 @@ from foretune.tables.reading import read_table, read_training
 from foretune.tables.table import Table
 from foretune.testing.problems import problem
 from tests.hostile.readers import signed_artifact
+from tests.refusals import refuses
 
 pytest.importorskip("skops")
 
@@ -35,6 +38,21 @@ def archive(entries, compression=zipfile.ZIP_DEFLATED):
     return stream.getvalue()
 
 
+@contextmanager
+def takes_at_most(most_bytes):
+    """Fail if what is done inside takes more memory, in Python or in Arrow: it was unpacked."""
+    pool, usual = pa.proxy_memory_pool(pa.default_memory_pool()), pa.default_memory_pool()
+    pa.set_memory_pool(pool)
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] <= most_bytes
+        assert pool.max_memory() <= most_bytes
+    finally:
+        tracemalloc.stop()
+        pa.set_memory_pool(usual)
+
+
 def array_bytes(array):
     stream = io.BytesIO()
     np.save(stream, array)
@@ -42,7 +60,7 @@ def array_bytes(array):
 
 
 @pytest.mark.parametrize("what", ["schema", "array", "header"])
-def test_a_model_that_grows_by_unpacking_is_refused_unread(what, tmp_path, monkeypatch):
+def test_a_model_that_grows_by_unpacking_is_refused_unread(what, tmp_path):
     node = '{"__class__":"dict","__module__":"builtins","__loader__":"DictNode","content":{}},'
     entries = {
         "foretune.json": b"{}" + (b" " * 2**25 if what == "header" else b""),
@@ -53,21 +71,20 @@ def test_a_model_that_grows_by_unpacking_is_refused_unread(what, tmp_path, monke
     path = tmp_path / "m.foretune"
     path.write_bytes(archive(entries))
     assert path.stat().st_size < 400_000
-    monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_, **__: pytest.fail("it was unpacked"))
-    monkeypatch.setattr(zipfile.ZipFile, "read", lambda *_, **__: pytest.fail("it was unpacked"))
-    with pytest.raises(UsageError, match="100 times"):
+    with refuses("not-a-model"):
+        Model.open(path)  # the first time, libraries are imported, which takes memory as well
+    with takes_at_most(2**22), refuses("not-a-model"):
         Model.open(path)
-    with pytest.raises(UsageError, match="100 times"):
+    with takes_at_most(2**22), refuses("not-a-model"):
         model_file.read_header(path)
 
 
 @pytest.mark.parametrize("element", ["{},", "[],", "0,"])
-def test_json_of_very_many_parts_is_refused_before_it_is_parsed(element, tmp_path, monkeypatch):
+def test_json_of_very_many_parts_is_refused_before_it_is_parsed(element, tmp_path):
     entries = {"foretune.json": b"{}", "schema.json": b"[" + element.encode() * 600_000 + b"0]"}
     path = tmp_path / "m.foretune"
     path.write_bytes(archive(entries))
-    monkeypatch.setattr(json, "loads", lambda *_, **__: pytest.fail("it was parsed"))
-    with pytest.raises(UsageError, match="more parts"):
+    with takes_at_most(2**23), refuses("not-a-model"):
         Model.open(path)
 
 
@@ -95,9 +112,9 @@ def test_a_table_of_rows_that_repeat_is_refused_unread(kind, tmp_path, monkeypat
     }[kind]()
     pq.write_table(pa.table({"x": column}), path, compression="zstd")
     assert path.stat().st_size < 30_000
-    with pytest.raises(UsageError, match="1,000 times"):
+    with refuses("inflated-table"):
         read_training(path, "x")
-    with pytest.raises(UsageError, match="1,000 times"):
+    with refuses("inflated-table"):
         next(read_parts(path))
     assert write_sample(path, 10_000, tmp_path) is None
 
@@ -118,16 +135,15 @@ def test_a_model_that_is_nothing_but_zeros_can_still_be_kept(tmp_path):
     assert np.array_equal(read["weights"], zeros[0]["weights"])
 
 
-def test_a_prepared_table_that_grows_by_unpacking_is_refused_unread(tmp_path, monkeypatch):
+def test_a_prepared_table_that_grows_by_unpacking_is_refused_unread(tmp_path):
     path = tmp_path / "t.npz"
     zeros = array_bytes(np.zeros(10_000_000))
     path.write_bytes(archive({"header.npy": array_bytes(np.zeros(2, np.uint8)), "x.npy": zeros}))
-    monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_, **__: pytest.fail("it was unpacked"))
-    with pytest.raises(ForetuneError):
+    with takes_at_most(2**22), pytest.raises(ForetuneError):
         Table.open(path)
 
 
-def test_an_experience_with_rows_out_of_nothing_is_refused_unread(tmp_path, monkeypatch):
+def test_an_experience_with_rows_out_of_nothing_is_refused_unread(tmp_path):
     path = tmp_path / "past.parquet"
     problem("flat").experience.save(path)
     whole = pq.read_table(path)
@@ -140,12 +156,11 @@ def test_an_experience_with_rows_out_of_nothing_is_refused_unread(tmp_path, monk
             {k: v for k, v in file.metadata.metadata.items() if k.startswith(b"foretune")}
         )
     assert path.stat().st_size < 2**20
-    monkeypatch.setattr(parquet_reader, "_batches", lambda _: pytest.fail("it was unpacked"))
-    with pytest.raises(ForetuneError):
+    with takes_at_most(2**24), pytest.raises(ForetuneError):
         Experience.open(path)
 
 
-def test_configurations_out_of_nothing_are_refused_unread(tmp_path, monkeypatch):
+def test_configurations_out_of_nothing_are_refused_unread(tmp_path):
     path = tmp_path / "past.parquet"
     problem("flat").experience.save(path)
     file = pq.ParquetFile(path)
@@ -164,8 +179,7 @@ def test_configurations_out_of_nothing_are_refused_unread(tmp_path, monkeypatch)
             }
         )
     assert path.stat().st_size < 2**20
-    monkeypatch.setattr(pa, "decompress", lambda *_, **__: pytest.fail("it was unpacked"))
-    with pytest.raises(ForetuneError):
+    with takes_at_most(2**24), pytest.raises(ForetuneError):
         Experience.open(path)
 
 
@@ -175,5 +189,5 @@ def test_a_prior_with_rows_out_of_nothing_is_refused(tmp_path):
         signed_artifact({"kind": "k", "version": 1, "meta": {}}, {"x": np.zeros((2**40, 0))})
     )
     assert path.stat().st_size < 400
-    with pytest.raises(ArtifactError, match="more rows in 'x'"):
+    with refuses("inflated-array", kind=ArtifactError):
         load_artifact(path, kind="k", newest_version=1)

@@ -101,8 +101,8 @@ def make_script(folder, name, body):
 
 
 @pytest.fixture
-def harness(tmp_path, monkeypatch):
-    from benchmarks.reliability import __main__ as module
+def harness(tmp_path):
+    from benchmarks.reliability.__main__ import Attack, main
 
     make_script(tmp_path, "good.py", "Row('good', 5, refused=2, longest_s=1.0).print()")
     make_script(tmp_path, "lost.py", "Row('loses', 5, lost=1).print()")
@@ -110,27 +110,24 @@ def harness(tmp_path, monkeypatch):
     make_script(tmp_path, "silent.py", "print('a table of its own')")
     make_script(tmp_path, "skips.py", "Row('skips', 0, skipped='no server').print()")
     names = ("good", "lost", "dies", "skips", "silent", "missing")
-    attacks = tuple(module.Attack(name, f"{name}.py") for name in names)
-    monkeypatch.setattr(module, "HERE", tmp_path)
-    monkeypatch.setattr(module, "ATTACKS", attacks)
-    return module
+    attacks = tuple(Attack(name, f"{name}.py", folder=tmp_path) for name in names)
+
+    def run(out, only=""):
+        with pytest.raises(SystemExit) as left:
+            main(["--out", str(out), "--only", only], attacks)
+        return left.value.code
+
+    return run
 
 
-def run(harness, monkeypatch, out, only=""):
-    monkeypatch.setattr(sys, "argv", ["reliability", "--out", str(out), "--only", only])
-    with pytest.raises(SystemExit) as left:
-        harness.main()
-    return left.value.code
+def test_the_exit_code_tells_of_faults(harness, tmp_path):
+    assert harness(tmp_path / "out", "good,skips,missing") == 0
+    assert harness(tmp_path / "out", "good,lost") == 1
+    assert harness(tmp_path / "out", "dies") == 1
 
 
-def test_the_exit_code_tells_of_faults(harness, monkeypatch, tmp_path):
-    assert run(harness, monkeypatch, tmp_path / "out", "good,skips,missing") == 0
-    assert run(harness, monkeypatch, tmp_path / "out", "good,lost") == 1
-    assert run(harness, monkeypatch, tmp_path / "out", "dies") == 1
-
-
-def test_the_table_has_a_line_for_every_attack(harness, monkeypatch, tmp_path, capsys):
-    run(harness, monkeypatch, tmp_path / "out")
+def test_the_table_has_a_line_for_every_attack(harness, tmp_path, capsys):
+    harness(tmp_path / "out")
     lines = (tmp_path / "out" / "table.md").read_text().splitlines()
     table = lines[2 : lines.index("")]
     assert [line.split(" | ")[0].strip("| ") for line in table] == [
@@ -142,12 +139,12 @@ def test_the_table_has_a_line_for_every_attack(harness, monkeypatch, tmp_path, c
     assert "a fault" in said
 
 
-def test_a_finished_attack_is_not_made_again(harness, monkeypatch, tmp_path):
+def test_a_finished_attack_is_not_made_again(harness, tmp_path):
     out = tmp_path / "out"
-    run(harness, monkeypatch, out, "good")
+    harness(out, "good")
     (kept,) = json.loads((out / "rows.jsonl").read_text())["rows"]
     assert Row(**kept) == Row("good", 5, refused=2, longest_s=1.0)
     make_script(tmp_path, "good.py", "Row('good', 5, lost=1).print()")
-    assert run(harness, monkeypatch, out, "good") == 0
+    assert harness(out, "good") == 0
     (out / "rows.jsonl").unlink()
-    assert run(harness, monkeypatch, out, "good") == 1
+    assert harness(out, "good") == 1

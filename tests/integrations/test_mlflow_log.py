@@ -15,7 +15,7 @@ from foretune.run.tuning_loop import SILENT_WATCH
 LOSS = Metric("loss", Direction.MIN)
 
 
-def trial(number, status=None, values=None, reason=""):
+def trial(number, status=Status.RUNNING, values=None, reason=""):
     return Trial(number, {"lr": 0.1, "kind": "a"}, status, values or {}, 1.0, reason, "random")
 
 

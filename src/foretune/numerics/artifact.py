@@ -113,7 +113,12 @@ def _check_rows(path: Path, arrays: Mapping[str, NDArray[Any]], size: int) -> No
     """Rows without columns take no bytes in a file, and memory as soon as they are used."""
     for name, array in arrays.items():
         if any(side > size for side in array.shape):
-            _refuse(path, f"has more rows in '{name}' than bytes", "do not use this file")
+            _refuse(
+                path,
+                f"has more rows in '{name}' than bytes",
+                "do not use this file",
+                "inflated-array",
+            )
 
 
 def _check_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -150,5 +155,5 @@ def _write(path: Path, content: bytes) -> None:
         _refuse(path, f"cannot be written ({error.strerror})", "name a folder and a file that can")
 
 
-def _refuse(path: Path, what: str, remedy: str) -> NoReturn:
-    raise ArtifactError(f"The artifact '{path}' {what}: {remedy}") from None
+def _refuse(path: Path, what: str, remedy: str, rule: str = "not-an-artifact") -> NoReturn:
+    raise ArtifactError(f"The artifact '{path}' {what}: {remedy}", rule=rule) from None

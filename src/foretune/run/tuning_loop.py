@@ -3,7 +3,7 @@
 import math
 import time
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
@@ -362,8 +362,7 @@ class _Tuning:
         new = [trial for trial in changes.trials if trial.number not in self._told]
         ended = [trial for trial in new if trial.is_over]
         if ended:
-            waiting = self._optimizer.pending.keys()
-            self._optimizer.tell([self._outcome(trial, waiting) for trial in ended])
+            self._optimizer.tell(self._outcomes(ended))
         self._told.update(trial.number for trial in ended)
         for trial in new:
             if not trial.is_over and trial.number not in self._ids:
@@ -374,13 +373,18 @@ class _Tuning:
         for trial in ended:
             self._watch.trial_ended(trial)
 
-    def _outcome(self, trial: Trial, waiting: Collection[int]) -> Told:
-        losses = trial.losses(self._study.metrics[: len(self._optimizer.target.objectives)])
-        pending = self._ids.pop(trial.number, None)
-        if pending not in waiting:
-            # Not known before, or a trial of another process has told of the same configuration.
-            return Told(losses, config=trial.config, status=trial.status)
-        return Told(losses, id=pending, status=trial.status)
+    def _outcomes(self, ended: Sequence[Trial]) -> Iterator[Told]:
+        """Yield what the optimiser is told of trials that have ended."""
+        metrics = self._study.metrics[: len(self._optimizer.target.objectives)]
+        waiting = self._optimizer.pending.keys()
+        for trial in ended:
+            losses = trial.losses(metrics)
+            pending = self._ids.pop(trial.number, None)
+            if pending in waiting:
+                yield Told(losses, id=pending, status=trial.status)
+            else:
+                # It is new here, or another trial of the same configuration was told before.
+                yield Told(losses, config=trial.config, status=trial.status)
 
     # Time
 

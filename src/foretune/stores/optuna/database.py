@@ -134,7 +134,7 @@ class StudyTables:
         found: dict[int, dict[str, Any]] = defaultdict(dict)
         own = f"trial_{kind}_attribute"
         for trial, key, text in self._rows(f"{own}s", "key", "value_json", order=f"{own}_id"):
-            found[trial][key] = json.loads(text)
+            found[trial][key] = _read_json(text)
         return found
 
     def _rows(self, table: str, *columns: str, order: str) -> Iterator[Any]:
@@ -166,6 +166,15 @@ class StudyTables:
         values = {"study": self.study_id, "after": self.after}
         named = {"ids": self.ids, "until": self.until}
         return values | {name: value for name, value in named.items() if value is not None}
+
+
+@lru_cache(maxsize=10_000)
+def _read_json(text: str) -> Any:
+    """Return the value of a JSON text. Most texts repeat, such as the owner of a trial.
+
+    Trials share the value, so nobody may change it.
+    """
+    return json.loads(text)
 
 
 @lru_cache(maxsize=10_000)

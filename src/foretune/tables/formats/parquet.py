@@ -46,7 +46,9 @@ def open_parquet(path: Path) -> ParquetFile:
         raise UsageError(
             f"a table must not have more than {MOST_TIMES:,} times its file's size in memory, but "
             f"'{path}' has {file.metadata.num_rows:,} rows in {size:,} bytes: keep fewer of the "
-            "rows that repeat"
+            "rows that repeat",
+            rule="inflated-table",
+            value=size,
         )
     return file
 
