@@ -570,7 +570,7 @@ def test_what_earlier_searches_did_not_set_was_as_the_estimator_has_it():
     assert search.best_params_ == {**best, "extra": 4, "mode": "plain"}
     odd = Moody(extra=44)  # a value that is not searched
     search = clone(search).set_params(estimator=odd)
-    with pytest.warns(ForetuneWarning, match="say nothing of 'extra'"):
+    with pytest.warns(ForetuneWarning, match="no value of 'extra'"):
         search.fit(X, Y)
 
 

@@ -66,7 +66,7 @@ def test_words_for_nothing_are_found_in_the_rows_that_have_ended(tmp_path):
     ("state", "rule"),
     [
         ("COMPLETED", "unknown-outcome"),
-        ("3", "unknown-outcome"),
+        ("4", "unknown-outcome"),
         ("True", "unknown-outcome"),
         (None, "row-without-outcome"),
     ],
