@@ -11,7 +11,7 @@ from foretune_lab.bench import measures, summary
 from foretune_lab.bench.comparison import Compared
 from foretune_lab.bench.metrics import bootstrap_band
 from foretune_lab.bench.results import Curves
-from foretune_lab.drawing.figures import Curve, draw_critical_difference, draw_curves
+from foretune_lab.drawing.figures import PlotLine, draw_critical_difference, draw_curves
 from foretune_lab.drawing.fronts import Fronts, draw_fronts
 
 if TYPE_CHECKING:
@@ -41,15 +41,15 @@ def figures_of_ranks(methods: Compared, checkpoints: Sequence[int]) -> "dict[str
     return drawn
 
 
-def distance_curves(curves: Curves) -> list[Curve]:
+def distance_curves(curves: Curves) -> list[PlotLine]:
     """ADTM of each method with its 95% band over tasks, and of exact random search."""
     distances = measures.distances(curves)
     band = bootstrap_band(distances.mean(axis=2) if len(curves.tasks) > 1 else distances[:, 0])
     lines = [
-        Curve(*line) for line in zip(curves.methods, band.mean, band.low, band.high, strict=True)
+        PlotLine(*line) for line in zip(curves.methods, band.mean, band.low, band.high, strict=True)
     ]
     exact = measures.random_distances(curves).mean(axis=0)
-    return [*lines, Curve(summary.EXACT_RANDOM, exact, reference=True)]
+    return [*lines, PlotLine(summary.EXACT_RANDOM, exact, reference=True)]
 
 
 def _distance_figure(curves: Curves) -> "Figure":
@@ -64,7 +64,7 @@ def _distance_figure(curves: Curves) -> "Figure":
 
 def _regret_figure(curves: Curves) -> "Figure":
     low, middle, high = summary.regret_quartiles(curves)
-    lines = [Curve(*line) for line in zip(curves.methods, middle, low, high, strict=True)]
+    lines = [PlotLine(*line) for line in zip(curves.methods, middle, low, high, strict=True)]
     return draw_curves(
         lines,
         title=f"{curves.suite}: regret of a single run\n"
@@ -78,7 +78,7 @@ def _rank_figure(methods: Compared) -> "Figure":
     ranks = methods.average_ranks()
     bands = zip(methods.methods, ranks.mean, ranks.low, ranks.high, strict=True)
     return draw_curves(
-        [Curve(*band) for band in bands],
+        [PlotLine(*band) for band in bands],
         title=f"{methods.name}: rank among {len(methods.methods)} methods\n"
         f"(mean over {methods.averaged}, 95% confidence)",
         ylabel="average rank (1 is best)",
@@ -98,7 +98,7 @@ def _difference_figure(methods: Compared, n: int) -> "Figure":
 def _hypervolume_figure(curves: Curves) -> "Figure":
     missing = measures.missing_hypervolume(curves).mean(axis=(1, 2))
     return draw_curves(
-        [Curve(name, line) for name, line in zip(curves.methods, missing, strict=True)],
+        [PlotLine(name, line) for name, line in zip(curves.methods, missing, strict=True)],
         title=f"{curves.suite}: how much of the Pareto front's hypervolume is missing\n"
         f"({', '.join(curves.objectives)}; mean over {curves.averaging_note})",
         ylabel="hypervolume error, as a share",

@@ -42,7 +42,7 @@ STYLE: dict[Any, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class PlotLine:
     """One line over trials 1, 2, 3, ..., with a band where there is one."""
 
     name: str
@@ -53,7 +53,9 @@ class Curve:
     """Drawn in grey dashes, as something to compare with."""
 
 
-def draw_curves(curves: Sequence[Curve], *, title: str, ylabel: str, log: bool = False) -> "Figure":
+def draw_curves(
+    curves: Sequence[PlotLine], *, title: str, ylabel: str, log: bool = False
+) -> "Figure":
     """Lines over trials, each labelled at its end."""
     with figure_style():
         figure, (axes,) = empty_panels(1, width=7.2, height=4.2)
@@ -138,7 +140,7 @@ def _logarithmic(axes: "Axes") -> None:
     axes.yaxis.set_minor_formatter(NullFormatter())
 
 
-def _draw_curve(axes: "Axes", curve: Curve, place: int | None) -> None:
+def _draw_curve(axes: "Axes", curve: PlotLine, place: int | None) -> None:
     colour = REFERENCE_COLOUR if place is None else PALETTE[place % len(PALETTE)]
     dash = (0, (2, 2)) if place is None else DASHES[place // len(PALETTE) % len(DASHES)]
     trials = np.arange(1, len(curve.values) + 1)

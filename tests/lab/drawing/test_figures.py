@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from foretune_lab.drawing.figures import (
     PALETTE,
     REFERENCE_COLOUR,
-    Curve,
+    PlotLine,
     draw_critical_difference,
     draw_curves,
     save_figure,
@@ -18,12 +18,12 @@ from tests.refusals import refuses
 
 
 def curves(n):
-    return [Curve(f"m{i}", np.linspace(1.0, 0.1 * (i + 1), 20)) for i in range(n)]
+    return [PlotLine(f"m{i}", np.linspace(1.0, 0.1 * (i + 1), 20)) for i in range(n)]
 
 
 def test_each_curve_is_drawn_and_labelled_in_its_colour():
-    band = Curve("banded", np.ones(20), np.full(20, 0.5), np.full(20, 1.5))
-    exact = Curve("exact", np.linspace(1.0, 0.3, 20), reference=True)
+    band = PlotLine("banded", np.ones(20), np.full(20, 0.5), np.full(20, 1.5))
+    exact = PlotLine("exact", np.linspace(1.0, 0.3, 20), reference=True)
     figure = draw_curves([*curves(2), band, exact], title="A title", ylabel="loss")
     axes = figure.axes[0]
     assert [line.get_color() for line in axes.get_lines()] == [*PALETTE[:3], REFERENCE_COLOUR]
@@ -50,7 +50,9 @@ def test_text_is_large_enough_to_read():
 
 
 def test_a_curve_that_reaches_zero_can_be_drawn_on_a_log_axis(tmp_path):
-    figure = draw_curves([Curve("found", np.array([1.0, 0.1, 0.0]))], title="", ylabel="", log=True)
+    figure = draw_curves(
+        [PlotLine("found", np.array([1.0, 0.1, 0.0]))], title="", ylabel="", log=True
+    )
     png, _ = save_figure(figure, tmp_path, "zero")
     assert png.stat().st_size > 0
 
@@ -106,5 +108,5 @@ def test_labels_end_up_apart_in_order_and_inside(heights):
 
 
 def test_curves_without_positive_values_keep_a_plain_axis():
-    figure = draw_curves([Curve("zero", np.zeros(3))], title="t", ylabel="y", log=True)
+    figure = draw_curves([PlotLine("zero", np.zeros(3))], title="t", ylabel="y", log=True)
     assert figure.axes[0].get_yscale() == "linear"

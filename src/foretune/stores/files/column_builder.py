@@ -50,7 +50,7 @@ class ColumnBuilder:
         """
         if any(self._in_codes):
             return self._finish_codes()
-        numbers = _joined(self._parts)
+        numbers = _join_parts(self._parts)
         cells = ColumnCells.of_numbers(numbers)
         if not (whole and numbers.dtype.kind == "f") or cells.present.all():
             return cells
@@ -86,10 +86,10 @@ class ColumnBuilder:
             part if coded else add_values(as_list(part), self._seen, self._values)
             for part, coded in zip(self._parts, self._in_codes, strict=True)
         ]
-        return ColumnCells(self._values, smallest(_joined(parts), len(self._values)))
+        return ColumnCells(self._values, smallest(_join_parts(parts), len(self._values)))
 
 
-def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+def _join_parts(parts: list[NDArray[Any]]) -> NDArray[Any]:
     """All parts in one array; the list is emptied, so that nothing is held twice for long."""
     if len(parts) == 1:
         return parts.pop()

@@ -50,12 +50,12 @@ class CsvFile:
         if _ends_in_separators(start, separator):
             form["index_col"] = False
         with open_compressed(path) as stream:
-            first = next(_parsed(stream, **form, dtype=str, nrows=ROWS_LOOKED_AT))
+            first = next(_parse_rows(stream, **form, dtype=str, nrows=ROWS_LOOKED_AT))
         names = tuple(map(str, first.columns))
         file = cls(path, tuple(form.items()), names, not isinstance(first.index, pd.RangeIndex))
-        return file if all(name == name.strip() for name in names) else file.stripped()
+        return file if all(name == name.strip() for name in names) else file.strip_cells()
 
-    def stripped(self) -> "CsvFile":
+    def strip_cells(self) -> "CsvFile":
         """The same file, read without white space around names and texts."""
         return replace(self, padded=True, names=tuple(name.strip() for name in self.names))
 
@@ -80,14 +80,14 @@ class CsvFile:
         self, stream: Any, form: dict[str, Any], how: dict[str, Any]
     ) -> Iterator[pd.DataFrame]:
         if not self.padded:
-            yield from _parsed(stream, **form, **how, chunksize=ROWS_AT_ONCE)
+            yield from _parse_rows(stream, **form, **how, chunksize=ROWS_AT_ONCE)
             return
         # Read again without it: pandas knows "NA " for no gap, and "True " for no truth value.
         texts = {"dtype": str, "keep_default_na": False}
-        for written in _parsed(stream, **form, **texts, chunksize=ROWS_AT_ONCE):
+        for written in _parse_rows(stream, **form, **texts, chunksize=ROWS_AT_ONCE):
             bare = written.reset_index(drop=True).rename(columns=str.strip)
             text = bare.map(str.strip, na_action="ignore").to_csv(index=False, sep=form["sep"])
-            yield from _parsed(StringIO(text), **form, **how)
+            yield from _parse_rows(StringIO(text), **form, **how)
 
 
 def has_padding(frame: pd.DataFrame) -> bool:
@@ -97,7 +97,7 @@ def has_padding(frame: pd.DataFrame) -> bool:
     return any(text != text.strip() for text in cells)
 
 
-def _parsed(stream: Any, **how: Any) -> Iterator[pd.DataFrame]:
+def _parse_rows(stream: Any, **how: Any) -> Iterator[pd.DataFrame]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pd.errors.ParserWarning)  # of values beyond the names
         read = pd.read_csv(

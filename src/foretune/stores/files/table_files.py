@@ -167,7 +167,7 @@ def _read_csv(
     with steps:
         for part in file.parts(names, steps.reach, dtype=as_text):
             if not file.padded and has_padding(part):
-                return _read_csv(file.stripped(), progress, texts, wanted)
+                return _read_csv(file.strip_cells(), progress, texts, wanted)
             for name, builder in builders.items():
                 builder.add(part[name])
             n += len(part)
