@@ -5,11 +5,14 @@ from contextlib import closing
 
 import pytest
 
-from foretune.errors import ExperienceError, ForetuneWarning, MissingExtraError
+from foretune.errors import ExperienceError
 from foretune.experience import Direction, Metric, Status
 from foretune.space import Kind, Space
+from foretune.stores.files.dropped_rows import NOT_ENDED, TOLD_IN_PART
 from foretune.stores.optuna import study_reader as importer
+from foretune.stores.optuna.storage import open_storage
 from foretune.stores.studies import open_study
+from tests.refusals import refuses, warns
 
 optuna = pytest.importorskip("optuna")
 from optuna.distributions import (  # noqa: E402
@@ -85,7 +88,7 @@ def test_the_password_of_a_storage_is_not_told():
 def test_only_the_studies_that_were_named(journal):
     store(journal, {"a": points((0.25, 1.0)), "b": points((0.5, 3.0))})
     assert importer.read(journal, studies=["b"]).tasks == ("b",)
-    with pytest.raises(ExperienceError, match="got 'c': choose among a, b"):
+    with refuses("unknown-study", value="c"):
         importer.read(journal, studies=["c"])
 
 
@@ -162,7 +165,7 @@ def test_refuses_a_name_of_two_kinds(journal):
             "b": [trial({"x": "p"}, {"x": CategoricalDistribution(["p", "q"])}, 1.0)],
         },
     )
-    with pytest.raises(ExperienceError, match=r"'x' is a CategoricalDistribution in study 'b'"):
+    with refuses("different-kinds", field="x", value="CategoricalDistribution"):
         importer.read(journal)
 
 
@@ -207,7 +210,7 @@ def test_choices_that_are_lists_become_tuples(journal):
 @pytest.mark.filterwarnings("ignore:Choices for a categorical distribution:UserWarning")
 def test_refuses_choices_that_no_space_can_hold(journal, choices):
     store(journal, {"a": [trial({"c": choices[0]}, {"c": CategoricalDistribution(choices)}, 0.0)]})
-    with pytest.raises(ExperienceError, match="those of 'c' are "):
+    with refuses("bad-choices", field="c"):
         importer.read(journal)
 
 
@@ -215,9 +218,14 @@ def test_gaps_without_a_reason_get_the_default_and_a_warning(journal):
     trials = points((0.25, 1.0), (0.25, 2.0))
     trials.append(trial({"x": 0.25, "y": 0.75}, {"x": X, "y": X}, 3.0))
     store(journal, {"a": trials})
-    with pytest.warns(ForetuneWarning, match="'y' is missing from 2 of 3 trials"):
+    with warns("missing-values", field="y", value=2):
         experience = importer.read(journal)
     assert [c["y"] for c in experience.task("a").configs.dicts()] == [0.5, 0.5, 0.75]
+    with warns("missing-values", field="y"):
+        assert importer.read(journal, missing="drop").configs.dicts() == [{"x": 0.25, "y": 0.75}]
+    with warns("missing-values", field="y"):
+        drawn = importer.read(journal, missing="marginalise").task("a").configs.dicts()
+    assert [c["y"] for c in drawn] == [0.75, 0.75, 0.75]  # the only value that is recorded
 
 
 def test_none_is_not_chosen_by_trials_that_lack_the_choice(journal):
@@ -230,8 +238,7 @@ def test_none_is_not_chosen_by_trials_that_lack_the_choice(journal):
             "b": points((0.3, 1.0)),
         },
     )
-    said = r"'features' is missing from 1 of 3 trials \('b'\) .*: its default stands there"
-    with pytest.warns(ForetuneWarning, match=said):
+    with warns("missing-values", field="features", value=1):
         found = importer.read(journal).configs.dicts()
     assert [config["features"] for config in found] == [None, "sqrt", "sqrt"]
 
@@ -249,8 +256,7 @@ def test_failed_and_pruned_trials_fail_and_unfinished_ones_are_left_out(journal)
             ]
         },
     )
-    said = "^trials that have not ended are left out: 2 of 'a'$"
-    with pytest.warns(ForetuneWarning, match=said) as warned:
+    with warns("left-out", field="trials", value=(NOT_ENDED, 2, ("a",))) as warned:
         records = importer.read(journal).task("a")
     assert [each.filename for each in warned] == [__file__]
     assert [c["x"] for c in records.configs.dicts()] == [0.5, 0.1, 0.2]
@@ -284,8 +290,7 @@ def test_a_trial_that_failed_early_does_not_change_the_space(journal):
             ]
         },
     )
-    said = "failed before all of their hyperparameters were recorded are left out: 1 of 'a'"
-    with pytest.warns(ForetuneWarning, match=said) as warned:
+    with warns("left-out", value=(TOLD_IN_PART, 1, ("a",))) as warned:
         experience = importer.read(journal)
     assert [each.filename for each in warned] == [__file__]
     assert not experience.space.config_space.conditions
@@ -320,7 +325,7 @@ def test_a_failed_trial_with_the_gaps_of_one_that_succeeded_is_kept(journal):
     trials.append(trial({"x": 0.3, "y": 0.75}, {"x": X, "y": X}, 3.0))
     trials.append(trial({"x": 0.4}, {"x": X}, state=TrialState.FAIL))
     store(journal, {"a": trials})
-    with pytest.warns(ForetuneWarning, match="'y' is missing from 2 of 3 trials") as warned:
+    with warns("missing-values", field="y", value=2) as warned:
         assert len(importer.read(journal)) == 4
     assert [each.filename for each in warned] == [__file__]
 
@@ -342,10 +347,8 @@ def test_trials_of_another_kind_do_not_excuse_one_that_failed_early(journal, gap
             ]
         },
     )
-    said = "failed before all of their hyperparameters were recorded are left out: 1 of 'a'"
-    with pytest.warns(ForetuneWarning) as warned:
+    with warns("left-out", value=(TOLD_IN_PART, 1, ("a",))):
         records = importer.read(journal).task("a")
-    assert said in str(warned.list[-1].message)
     assert records.status.tolist() == [*[Status.DONE] * 3, Status.FAILED]
     assert records.configs.dicts()[-1] == {"model": "tree", **gap}
 
@@ -360,8 +363,7 @@ def test_trials_with_none_of_the_hyperparameters_are_left_out(journal):
             "c": points((0.25, 2.0)),
         },
     )
-    said = "have none of the hyperparameters 'x' are left out: 2 of 'a', 'b'"
-    with pytest.warns(ForetuneWarning, match=said):
+    with warns("left-out", value=("have none of the hyperparameters 'x'", 2, ("a", "b"))):
         experience = importer.read(journal)
     assert experience.tasks == ("a", "c")
     assert experience.status.tolist() == [Status.DONE, Status.DONE]
@@ -370,16 +372,16 @@ def test_trials_with_none_of_the_hyperparameters_are_left_out(journal):
 def test_refuses_studies_that_share_no_hyperparameter(journal):
     y = trial({"y": 0.5}, {"y": X}, 1.0)
     store(journal, {"a": points((0.5, 1.0)), "b": [y]})
-    with pytest.raises(ExperienceError, match=r"'b' has 'y': read them apart \(--study NAME\)"):
+    with refuses("no-shared-hyperparameter", field="b", value=["y"]):
         importer.read(journal)
     store(journal, {"both": [trial({"x": 0.5, "y": 0.5}, {"x": X, "y": X}, 1.0)]})
-    with pytest.warns(ForetuneWarning, match="is missing from 1 of 3 trials"):
+    with warns("missing-values", value=1):
         assert importer.read(journal).tasks == ("a", "b", "both")
 
 
 def test_refuses_trials_without_hyperparameters(journal):
     store(journal, {"a": [trial({}, {}, 1.0)], "b": [trial({}, {}, 2.0)]})
-    with pytest.raises(ExperienceError, match="those of 'a', 'b' have none"):
+    with refuses("no-hyperparameters", value=["a", "b"]):
         importer.read(journal)
 
 
@@ -408,22 +410,18 @@ def test_run_times(journal):
 def test_refuses_mixed_directions(journal):
     store(journal, {"a": points((0.5, 1.0))})
     store(journal, {"b": points((0.5, 1.0))}, direction="maximize")
-    with pytest.raises(
-        ExperienceError, match=r"'a' has value:min and 'b' has value:max: .*--study"
-    ):
+    with refuses("different-metrics", field="b"):
         importer.read(journal)
 
 
 def test_refuses_a_storage_without_trials(journal):
     store(journal, {"a": []})
-    with pytest.raises(
-        ExperienceError, match=r"one ended trial, but there is none in .* \(looked at 'a'\)"
-    ):
+    with refuses("no-ended-trial", value=["a"]):
         importer.read(journal)
 
 
 def test_a_missing_database_is_not_created(tmp_path):
-    with pytest.raises(ExperienceError, match="there is no"):
+    with refuses("no-storage", kind=ExperienceError):
         importer.read(f"sqlite:///{tmp_path / 'none.db'}")
     assert not (tmp_path / "none.db").exists()
 
@@ -431,39 +429,39 @@ def test_a_missing_database_is_not_created(tmp_path):
 @pytest.mark.parametrize("content", [b"SQLite format 3\x00 damaged", b"no journal\n", b"[1]\n"])
 def test_refuses_other_files(tmp_path, content):
     (tmp_path / "file").write_bytes(content)
-    with pytest.raises(ExperienceError, match=r"as an Optuna storage|has none in 0 studies"):
+    with refuses("unreadable-storage"):
         importer.read(tmp_path / "file")
 
 
 def test_a_database_of_another_program_is_called_one(tmp_path):
     with closing(sqlite3.connect(tmp_path / "other.db")) as connection:
         connection.execute("CREATE TABLE theirs (x INTEGER)")
-    with pytest.raises(ExperienceError, match="a database without Optuna's tables"):
+    with refuses("unreadable-storage", value="it is a database without Optuna's tables"):
         importer.read(tmp_path / "other.db")
 
 
 def test_refuses_a_folder(tmp_path):
-    with pytest.raises(ExperienceError, match="it is a folder"):
+    with refuses("unreadable-storage", value="it is a folder"):
         importer.read(tmp_path)
 
 
 def test_says_what_to_install_without_optuna(monkeypatch, journal):
     monkeypatch.setitem(__import__("sys").modules, "optuna", None)
-    with pytest.raises(MissingExtraError, match=r"foretune\[optuna\]"):
+    with refuses("missing-extra", field="optuna"):
         importer.read(journal)
 
 
 @pytest.mark.parametrize("text", ["garbage", "garbage\nmore\n", "[1]\n", '{"a": 1}\n'])
 def test_a_file_that_is_neither_a_database_nor_a_journal_is_refused(tmp_path, text):
     (tmp_path / "bad.db").write_text(text)
-    with pytest.raises(ExperienceError, match=r"neither a database nor a journal; name another"):
+    with refuses("unreadable-storage", value="it is neither a database nor a journal"):
         importer.read(tmp_path / "bad.db")
 
 
 @pytest.mark.parametrize("source", ["no.db", "sqlite:///no.db", "sqlite+pysqlite:///no.db"])
 def test_a_storage_that_is_not_there_is_not_made(tmp_path, monkeypatch, source):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ExperienceError, match=r"there is no 'no.db': correct its path"):
+    with refuses("no-storage", value="no.db"):
         importer.read(source)
     assert list(tmp_path.iterdir()) == []
 
@@ -479,7 +477,7 @@ def test_a_server_is_read_with_a_driver_that_is_installed(monkeypatch):
     monkeypatch.setattr(
         "foretune._base.databases.find_spec", lambda name: name == "psycopg" or None
     )
-    with pytest.raises(ExperienceError, match="not here"):
+    with refuses("unreadable-storage", value="not here"):
         importer.read("postgresql://me@host/studies")
     # Where psycopg is the usual driver of SQLAlchemy, the URL need not name it.
     assert asked[0].replace("+psycopg", "") == "postgresql://me@host/studies"
@@ -525,14 +523,13 @@ def test_studies_of_foretune_with_differing_spaces_share_one_that_holds_both(tmp
     store_ = tmp_path / "own.db"
     one = begin_own(store_, "a", OWN)
     two = begin_own(store_, "b", {**OWN, "layers": [(32,), (8,)], "new": (0.0, 1.0)})
-    said = "'new' is missing from 6 of 12 trials, whose studies lack it: its default"
-    with pytest.warns(ForetuneWarning, match=said) as warned:
+    with warns("missing-values", field="new", value=6) as warned:
         found = importer.read(store_)
     assert {each.filename for each in warned} == {__file__}
     assert found.task("a").configs.dicts() == [{**each, "new": 0.5} for each in one]
     assert found.task("b").configs.dicts() == two
     begin_own(store_, "c", {"x": (0.0, 1.0)})
-    with pytest.raises(ExperienceError, match="all studies must share hyperparameters"):
+    with refuses("no-shared-hyperparameter", field="c", value=["x"]):
         importer.read(store_)
 
 
@@ -540,7 +537,7 @@ def test_trials_that_others_added_to_a_study_of_foretune_are_left_out(tmp_path):
     url = f"sqlite:///{tmp_path / 'own.db'}"
     configs = begin_own(url, "a", {"x": (0.0, 0.5)})
     optuna.load_study(study_name="a", storage=url).add_trials(points((0.9, 1.0)))
-    with pytest.warns(ForetuneWarning, match="were not begun by foretune are left out: 1 of 'a'"):
+    with warns("left-out", value=("were not begun by foretune", 1, ("a",))):
         assert importer.read(url).configs.dicts() == configs
 
 
@@ -572,11 +569,9 @@ def test_a_study_that_no_space_can_hold_does_not_keep_others_from_being_read(tmp
 
 
 @pytest.mark.parametrize("studies", [[], ["b"]])
-def test_the_password_of_a_source_is_not_told(journal, monkeypatch, studies):
+def test_the_password_of_a_source_is_not_told(journal, studies):
     store(journal, {"a": []})
-    monkeypatch.setattr(
-        importer, "open_storage", lambda _, open_=importer.open_storage: open_(str(journal))
-    )
+    source = "postgresql://me:secret@here/studies"
     with pytest.raises(ExperienceError, match=r"me:\*\*\*@here") as told:
-        importer.read("postgresql://me:secret@here/studies", studies=studies)
+        importer.read(source, studies=studies, opened=lambda _: open_storage(str(journal)))
     assert "secret" not in str(told.value)

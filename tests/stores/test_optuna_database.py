@@ -65,7 +65,7 @@ def storage(tmp_path):
 
 def read(storage, study_id):
     with storage.engine.connect() as connection:
-        return StudyTables(connection, study_id).trials()
+        return StudyTables(connection, (study_id,)).trials()
 
 
 def test_trials_are_those_that_optuna_reads(storage):

@@ -26,6 +26,7 @@ TAKERS = {
     "--fidelity": ("table",),
     "--ignore": ("table", "mlflow", "ray"),
     "--study": ("optuna", "mlflow"),
+    "--missing": ("optuna",),
     "--space-id": ("hpob",),
 }
 """The kinds that each option is for."""
@@ -140,6 +141,11 @@ def _save_inferred_space(path: Path, space: str) -> None:
     multiple=True,
     help="Read only this study (optuna) or experiment (mlflow). Repeatable.",
 )
+@click.option(
+    "--missing",
+    type=click.Choice(["default", "marginalise", "drop"]),
+    help="Trials that lack a value get its default or a random one, or are left out (optuna).",
+)
 @click.option("--space-id", metavar="ID", help="The search space to read (hpob).")
 def import_command(
     kind: str,
@@ -155,6 +161,7 @@ def import_command(
     fidelity: str | None,
     ignore: str | None,
     studies: tuple[str, ...],
+    missing: str | None,
     space_id: str | None,
 ) -> None:
     """Turn past evaluations into an experience file.
@@ -200,6 +207,7 @@ def import_command(
             "--fidelity": fidelity,
             "--ignore": ignore,
             "--study": studies,
+            "--missing": missing,
             "--space-id": space_id,
         },
     )
@@ -221,6 +229,7 @@ def import_command(
         columns=columns,
         space_id=space_id,
         studies=studies,
+        missing=missing,
         progress=progress,
     )
     experience.save(out, progress=progress)

@@ -225,7 +225,7 @@ def _is_file(source: str) -> bool:
 def _each_once(sources: Sequence[str]) -> list[str]:
     """Return the sources without other spellings of the same one."""
     from foretune._base.databases import place
-    from foretune.stores.optuna.study_reader import need_optuna
+    from foretune.stores.optuna.stored_studies import need_optuna
 
     if not all(map(_is_file, sources)):
         need_optuna()
@@ -353,7 +353,7 @@ def _assume_metric_names(
 
     Optuna does not ask for names, so few of its studies have them.
     """
-    from foretune.stores.optuna.study_reader import default_metric_names
+    from foretune.stores.optuna.stored_studies import default_metric_names
 
     names = default_metric_names(len(metrics))
     if names == tuple(metric.name for metric in metrics):

@@ -125,7 +125,7 @@ _OWN_IMPORTERS: dict[str, Importer] = {
             "one task a study",
             "a storage URL or a journal file",
             "foretune.stores.optuna.study_reader",
-            ("studies",),
+            ("studies", "missing"),
         ),
         Importer(
             "mlflow",
@@ -176,6 +176,7 @@ def import_experience(
     columns: TableColumns = NO_COLUMNS,
     space_id: str | None = None,
     studies: Sequence[str] = (),
+    missing: str | None = None,
     progress: Progress = SILENT,
 ) -> Experience:
     """Read `source`, which is of the format `kind`.
@@ -183,6 +184,8 @@ def import_experience(
     columns: what the columns mean (table); the metrics and the space (mlflow, ray).
     space_id: which search space to read (hpob).
     studies: which studies (optuna) or experiments (mlflow) to read, all of them if none is named.
+    missing: what to do with trials that lack a value (optuna), as for `Experience.in_space`; the
+        default value stands there if it is not given.
     """
     importer = IMPORTERS.get(kind)
     if importer is None:
@@ -193,7 +196,12 @@ def import_experience(
             field="kind",
             value=kind,
         )
-    options: dict[str, Any] = {"columns": columns, "space_id": space_id, "studies": studies}
+    options: dict[str, Any] = {
+        "columns": columns,
+        "space_id": space_id,
+        "studies": studies,
+        "missing": missing,
+    }
     for name, value in options.items():
         if name not in importer.options and value and value != NO_COLUMNS:
             takers = ", ".join(i.name for i in IMPORTERS.values() if name in i.options)

@@ -1,7 +1,5 @@
 """Past studies as a table, and as experience in the space of a new study."""
 
-from dataclasses import replace
-
 import numpy as np
 import optuna
 import pytest
@@ -13,8 +11,8 @@ from optuna.distributions import (
 
 from foretune.experience import Experience, Metric
 from foretune.space import Space
-from foretune.stores.optuna.past_studies import PastTrials
-from foretune.stores.optuna.stored_trials import past_studies, same_storage
+from foretune.stores.optuna.past_studies import PastStudies, past_studies
+from foretune.stores.optuna.stored_studies import same_storage
 from tests.integrations.optuna.examples import SPACE, relatives
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -61,38 +59,41 @@ def storage(request, tmp_path):
     return made
 
 
-def columns(past: PastTrials) -> dict[tuple[str, str], list[float]]:
+def losses_of(past: PastStudies) -> dict[str, list[float]]:
     return {
-        (name, type(distribution).__name__[:3]): past.values[:, column].tolist()
-        for column, (name, distribution) in enumerate(past.columns)
+        task: part.task(task).losses[:, 0].tolist() for part in past.parts for task in part.tasks
     }
 
 
-def test_studies_of_differing_spaces_are_one_table(storage):
+def test_studies_of_differing_spaces_are_read_in_parts(storage):
     past = past_studies(storage, 1, but=None)
-    assert past.tasks == ("first", "second", "odd")
-    assert past.task_index.tolist() == [0] * 4 + [1] * 4 + [2]
-    assert past.losses[:, 0].tolist() == [0, 1, 2, 3, 0, -1, -2, -3, 0]  # infinity is left out
-    nan = np.nan
-    expected = {
-        ("lr", "Flo"): [0.1, 0.01, 0.001, 1e-4, 1.0, 0.1, 0.01, 0.001, nan],
-        ("lr", "Cat"): [nan] * 8 + [0.0],
-        ("kind", "Cat"): [0, 1, 0, 1, 2, 2, 2, 2, nan],  # choices a, b, c
-        ("depth", "Int"): [nan] * 4 + [5.0] * 4 + [nan],
-    }
-    found = columns(past)
-    assert set(found) == set(expected)
-    for key, values in expected.items():
-        np.testing.assert_allclose(found[key], values, err_msg=str(key))
+    # A rate is a number in two studies and a choice in the third.
+    assert [part.tasks for part in past.parts] == [("first", "second"), ("odd",)]
+    first, second = (past.parts[0].task(name).configs.dicts() for name in ("first", "second"))
+    assert [each["lr"] for each in first] == [0.1, 0.01, 0.001, 1e-4]
+    assert [each["kind"] for each in first] == ["a", "b", "a", "b"]
+    assert [each["kind"] for each in second] == ["c"] * 4 + ["b"]
+    assert "depth" not in first[0]  # nothing is known of it
+    assert past.parts[1].configs.dicts() == [{"lr": "large"}]
+
+
+def test_values_of_studies_with_differing_directions_become_losses(storage):
+    found = losses_of(past_studies(storage, 1, but=None))
+    assert (found["first"], found["odd"]) == ([0, 1, 2, 3], [0])
+    # An infinite value counts as a failure.
+    assert found["second"] == pytest.approx([0, -1, -2, -3, np.nan], nan_ok=True)
 
 
 def test_the_study_itself_is_left_out(storage):
     first = storage.get_study_id_from_name("first")
-    assert past_studies(storage, 1, but=first).tasks == ("second", "odd")
+    assert [part.tasks for part in past_studies(storage, 1, but=first).parts] == [
+        ("second",),
+        ("odd",),
+    ]
     assert past_studies(storage, 3, but=None) is None
 
 
-def test_trials_that_broke_a_constraint_are_no_successes(storage):
+def test_trials_that_broke_a_constraint_have_failed(storage):
     study = optuna.create_study(storage=storage, study_name="bound")
     # In both ways that Optuna has stored constraints.
     for number, kept in enumerate(
@@ -103,9 +104,8 @@ def test_trials_that_broke_a_constraint_are_no_successes(storage):
                 params={"lr": 0.1}, distributions={"lr": LR}, value=number, system_attrs=kept
             )
         )
-    past = past_studies(storage, 1, but=None)
-    ours = past.task_index == past.tasks.index("bound")
-    assert past.losses[ours, 0].tolist() == [0.0, 2.0]
+    found = losses_of(past_studies(storage, 1, but=None))["bound"]
+    np.testing.assert_equal(found, [0.0, np.nan, 2.0, np.nan])
 
 
 @pytest.mark.filterwarnings("ignore:Choices for a categorical distribution:UserWarning")
@@ -114,8 +114,8 @@ def test_choices_that_no_space_can_hold_are_left_out(storage):
         study = optuna.create_study(storage=storage, study_name=f"lists {number}")
         add(study, 0.0, lr=(0.1, LR), layers=([1, 2], CategoricalDistribution(choices)))
     past = past_studies(storage, 1, but=None)
-    assert past.tasks[-2:] == ("lists 0", "lists 1")
-    assert "layers" not in {name for name, _ in past.columns}
+    assert past.parts[0].tasks[-2:] == ("lists 0", "lists 1")
+    assert "layers" not in past.parts[0].space.names
 
 
 def test_a_file_is_the_same_storage_however_it_is_written(tmp_path, monkeypatch):
@@ -176,17 +176,9 @@ def test_a_space_that_half_of_the_studies_had_is_usual():
     assert past_studies(storage, 1, but=None).usual_space is None
 
 
-def test_a_file_holds_the_whole_table(storage, tmp_path):
-    past = past_studies(storage, 1, but=None)
-    past.save(tmp_path / "past")
-    again = PastTrials.load(tmp_path / "past")
-    assert again.digest() == past.digest()
-    assert again.columns == past.columns
-
-
 def test_an_experience_is_kept_as_it_is_in_its_own_space():
     experience = relatives(3, SPACE)
-    past = PastTrials.of_experience(experience)
+    past = PastStudies((experience,))
     assert past.experience_in(SPACE) is experience
     smaller = past.experience_in(Space.of({"x": (0.5, 1.0)}))
     kept = experience.configs.values[experience.config_index, SPACE.names.index("x")] >= 0.5
@@ -210,35 +202,5 @@ def of_two_fidelities():
 
 
 def test_losses_of_different_fidelities_are_not_compared():
-    past = PastTrials.of_experience(of_two_fidelities())
-    assert past.losses[:, 0].tolist() == [0.1, 0.2, 0.9]
+    past = PastStudies((of_two_fidelities(),))
     assert past.typical_best["x"] == pytest.approx(0.1)
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"meta_features": {"t": {"rows": 2.0}}},
-        {"starts": {"t": {"first": (1,)}}},
-        {"seconds": np.arange(6, dtype=np.float32)},
-        {"values": np.array([[5.5], [0.1], [4.0], [0.2], [0.01], [0.9]])},
-        {"fidelity": np.array([2.0, 10.0] * 3, dtype=np.float32)},
-    ],
-)
-def test_a_digest_names_all_that_a_prior_learns_from(changes):
-    experience = of_two_fidelities().with_meta_features({"t": {"rows": 1.0}})
-    digest = PastTrials.of_experience(experience).digest()
-    assert PastTrials.of_experience(replace(experience)).digest() == digest
-    assert PastTrials.of_experience(replace(experience, **changes)).digest() != digest
-
-
-def test_a_stale_or_damaged_cache_is_made_again(tmp_path):
-    storage = optuna.storages.RDBStorage(f"sqlite:///{tmp_path / 'past.db'}")
-    fill(storage)
-    before = past_studies(storage, 1, but=None)
-    kept = next((tmp_path / "cache" / "studies").iterdir())
-    kept.write_bytes(b"damaged")
-    assert past_studies(storage, 1, but=None).digest() == before.digest()
-    assert PastTrials.load(kept).digest() == before.digest()
-    add(optuna.load_study(study_name="odd", storage=storage), 1.0, depth=(3, DEPTH))
-    assert len(past_studies(storage, 1, but=None).losses) == len(before.losses) + 1

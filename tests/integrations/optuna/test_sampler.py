@@ -528,7 +528,7 @@ def test_past_studies_of_a_storage_are_experience(tmp_path):
     assert params(elsewhere) == params(beside)
     assert abs(elsewhere.trials[0].params["x"] - 0.8) < 0.25
     kept = (tmp_path / "cache").rglob("*.safetensors")
-    assert sorted(path.parent.name for path in kept) == ["priors", "studies"]
+    assert sorted(path.parent.name for path in kept) == ["priors"]
 
 
 def test_it_is_said_if_nothing_is_learnt_from_studies_that_were_given(tmp_path):

@@ -16,6 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from foretune.errors import ForetuneWarning, MethodError, UsageError
 from foretune.experience import Experience
+from foretune.experience.alignment.missing_policy import check_policy
 from foretune.integrations.optuna.sampler_knowledge import (
     WITH_EXPERIENCE,
     SamplerKnowledge,
@@ -27,9 +28,9 @@ from foretune.search import method as method_named
 from foretune.search.arguments import load_experience, load_prior
 from foretune.search.seeds import check_seed, derive_seed
 from foretune.space import Space
-from foretune.stores.optuna.past_studies import PastTrials
+from foretune.stores.optuna.past_studies import PastStudies, past_studies
 from foretune.stores.optuna.storage import open_storage
-from foretune.stores.optuna.stored_trials import past_studies, same_storage, signs_of
+from foretune.stores.optuna.stored_studies import same_storage
 from foretune.stores.optuna.values import UNFIT, outward
 
 
@@ -51,6 +52,7 @@ class ForetuneSampler(BaseSampler):
         prior: what the method has learnt already, as a `Prior` or its file.
         space: what will be asked for, in any way that `Space.of` reads; known from the first trial
             on, and never guessed. What a choice brings along has a long name, `model:svm:C`.
+        missing: what to do with past trials that lack a value, as for `Experience.in_space`.
         seed: makes suggestions reproducible. Give parallel processes different seeds, or none.
         past_studies: whether the other studies of the storage are experience where none is given.
         constraints_func: as for Optuna's own samplers; values above 0 are violations.
@@ -64,6 +66,7 @@ class ForetuneSampler(BaseSampler):
         prior: Prior | Path | str | None = None,
         space: Any = None,
         seed: int | None = None,
+        missing: str = "default",
         past_studies: bool = True,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
     ) -> None:
@@ -74,7 +77,8 @@ class ForetuneSampler(BaseSampler):
         self._method = None if method is None else method_named(method).name
         self._space = None if space is None else Space.of(space)
         known = load_experience(experience)
-        self._past = None if known is None else PastTrials.of_experience(known)
+        self._missing = check_policy(missing)
+        self._past = None if known is None else PastStudies((known,), missing=missing)
         self._prior = load_prior(prior, method_named(self._method or WITH_EXPERIENCE))
         self._storage: str | BaseStorage | None = None
         self._past_studies = past_studies
@@ -96,6 +100,7 @@ class ForetuneSampler(BaseSampler):
         method: str | None = None,
         *,
         space: Any = None,
+        missing: str = "default",
         seed: int | None = None,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
     ) -> "ForetuneSampler":
@@ -103,7 +108,9 @@ class ForetuneSampler(BaseSampler):
 
         They are read when the first trial begins; a second process finds what was learnt on disk.
         """
-        sampler = cls(method, space=space, seed=seed, constraints_func=constraints_func)
+        sampler = cls(
+            method, space=space, missing=missing, seed=seed, constraints_func=constraints_func
+        )
         if isinstance(storage, str):
             open_storage(storage)  # a wrong name is refused here and not in the first trial
         sampler._storage = storage
@@ -214,7 +221,9 @@ class ForetuneSampler(BaseSampler):
         course = self._courses.get(key)
         if course is None or not course.takes_in(trials):
             knowledge = self._knowledge(study) if course is None else course.knowledge
-            signs = signs_of(direction.name for direction in study.directions)
+            signs = tuple(
+                -1.0 if direction.name == "MAXIMIZE" else 1.0 for direction in study.directions
+            )
             plans = {} if course is None else _of_running(course.plans, trials)
             course = self._courses[key] = StudySearch(signs, knowledge, self._seed, plans)
             course.takes_in(trials)
@@ -229,16 +238,16 @@ class ForetuneSampler(BaseSampler):
         if past is None and learns:
             past = self._studies_beside(study)
         self._check_taught(past)
-        if past is not None and past.losses.shape[1] != len(study.directions):
+        if past is not None and past.objectives != len(study.directions):
             raise UsageError(
                 f"experience must have as many metrics as the study has objectives, but it has "
-                f"{past.losses.shape[1]} and the study {len(study.directions)}: choose some with "
+                f"{past.objectives} and the study {len(study.directions)}: choose some with "
                 "Experience.with_metrics"
             )
         was_given = self._past is not None or self._storage is not None
         return SamplerKnowledge(self._method, past=past, space=self._space, was_given=was_given)
 
-    def _check_taught(self, past: PastTrials | None) -> None:
+    def _check_taught(self, past: PastStudies | None) -> None:
         """Refuse a method that cannot do without past studies where there are none.
 
         Otherwise it would be known in the second trial only, when a space has been seen.
@@ -252,15 +261,17 @@ class ForetuneSampler(BaseSampler):
                 "method that can start from nothing, such as 'auto'"
             )
 
-    def _studies_beside(self, study: Study) -> PastTrials | None:
+    def _studies_beside(self, study: Study) -> PastStudies | None:
         if self._storage is not None:
             given = self._storage
             storage = open_storage(given) if isinstance(given, str) else given
             but = study._study_id if same_storage(storage, study._storage) else None
-            return past_studies(storage, len(study.directions), but=but)
+            return past_studies(storage, len(study.directions), but=but, missing=self._missing)
         if not self._past_studies:
             return None
-        return past_studies(study._storage, len(study.directions), but=study._study_id)
+        return past_studies(
+            study._storage, len(study.directions), but=study._study_id, missing=self._missing
+        )
 
 
 def _trials_of(study: Study) -> list[FrozenTrial]:

@@ -10,12 +10,14 @@ from typing import Any
 
 from foretune._base.cache import load_or_make
 from foretune.errors import ForetuneWarning, MethodError, UsageError
+from foretune.experience import Experience
+from foretune.experience.fingerprints import fingerprint_of_lessons
 from foretune.methods.contracts import Prior, Target
 from foretune.search import Method, Optimizer, method
 from foretune.search.prior_cache import PRIORS, is_kept, learner_here, open_early
 from foretune.space import Space
 from foretune.stores.optuna.distributions import from_distributions
-from foretune.stores.optuna.past_studies import PastTrials
+from foretune.stores.optuna.past_studies import PastStudies
 from foretune.stores.optuna.study_space import KnownSpace
 
 WITH_EXPERIENCE, WITHOUT_EXPERIENCE = "gcp-prior", "auto"
@@ -32,13 +34,15 @@ class SamplerKnowledge:
 
     name: str | None
     """Of the method; None for the default ones."""
-    past: PastTrials | None = None
+    past: PastStudies | None = None
     prior: Prior | None = None
     space: Space | None = None
     """Given by the user; else it is read off the trials."""
     was_given: bool = False
     """Whether the user named the past studies: it is said then if nothing is learnt from them."""
     _learnt: dict[tuple[str, str], Prior] = field(default_factory=dict)
+    _experiences: dict[str, Experience | None] = field(default_factory=dict)
+    """What was carried over to each space, by its fingerprint."""
 
     def space_for(self, known: KnownSpace) -> Space | None:
         """The space to search: given, usual in the past as long as it fits, or the study's own."""
@@ -83,7 +87,7 @@ class SamplerKnowledge:
         """Why nothing is learnt unless a method is named; None where it is."""
         if self.past is None:
             return "nothing is learnt from past studies: there are none"
-        experience = self.past.experience_in(space)
+        experience = self._experience_in(space)
         studies = 0 if experience is None else len(experience.tasks)
         if studies >= FEWEST_STUDIES:
             return None
@@ -100,12 +104,18 @@ class SamplerKnowledge:
             self._learnt[key] = self._from_past(chosen, space)
         return self._learnt[key]
 
+    def _experience_in(self, space: Space) -> Experience | None:
+        """Return the past in one space; None if no study fits."""
+        if space.fingerprint not in self._experiences:
+            found = None if self.past is None else self.past.experience_in(space)
+            self._experiences[space.fingerprint] = found
+        return self._experiences[space.fingerprint]
+
     def _from_past(self, chosen: Method, space: Space) -> Prior:
         if not chosen.transfers:
             return chosen.learn(None, seed=0)
-        past = self.past
-        experience = None if past is None else past.experience_in(space)
-        if past is None or experience is None:
+        experience = self._experience_in(space)
+        if experience is None:
             if not chosen.needs_experience:
                 return chosen.learn(None, seed=0)
             raise MethodError(
@@ -118,7 +128,7 @@ class SamplerKnowledge:
             learn = partial(
                 load_or_make,
                 PRIORS,
-                _key(chosen, space, past),
+                _key(chosen, experience),
                 load=chosen.load,
                 make=learn,
                 save=lambda prior, path: prior.save(path),
@@ -163,7 +173,7 @@ def fits(usual: Space, known: KnownSpace) -> bool:
     )
 
 
-def _key(chosen: Method, space: Space, past: PastTrials) -> str:
-    """Names all that a prior follows from; another release may learn otherwise."""
-    parts = [learner_here(chosen), version("foretune"), space.fingerprint, past.digest()]
+def _key(chosen: Method, experience: Experience) -> str:
+    """Return a name for all that a prior follows from; another release may learn otherwise."""
+    parts = [learner_here(chosen), version("foretune"), fingerprint_of_lessons(experience)]
     return f"optuna-{hashlib.sha256(' '.join(parts).encode()).hexdigest()}"

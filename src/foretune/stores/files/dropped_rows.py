@@ -13,19 +13,23 @@ TOLD_IN_PART = "failed before all of their hyperparameters were recorded"
 def say_left_out(what: str, why: str, tasks: Sequence[str], *, stacklevel: int) -> None:
     """Warn of evaluations that are left out; silent where there are none.
 
-    what: how the source calls them, such as "trials".
-    why: what is with them, to be read after "trials that".
-    tasks: the task of each of them.
-    stacklevel: of whom the warning names as its source; this function is 1.
+    stacklevel: whose line the warning names; this function is 1.
     """
     if tasks:
-        warnings.warn(
-            ForetuneWarning(
-                f"{what} that {why} are left out: {len(tasks)} of "
-                f"{quote_names(list(dict.fromkeys(tasks)))}",
-                rule="left-out",
-                field=what,
-                value=(why, len(tasks), tuple(dict.fromkeys(tasks))),
-            ),
-            stacklevel=stacklevel,
-        )
+        warnings.warn(left_out(what, why, tasks), stacklevel=stacklevel)
+
+
+def left_out(what: str, why: str, tasks: Sequence[str]) -> ForetuneWarning:
+    """Return the warning of evaluations that are left out.
+
+    what: how the source calls them, such as "trials".
+    why: the reason, to be read after "trials that".
+    tasks: the task of each of them.
+    """
+    different = tuple(dict.fromkeys(tasks))
+    return ForetuneWarning(
+        f"{what} that {why} are left out: {len(tasks)} of {quote_names(list(different))}",
+        rule="left-out",
+        field=what,
+        value=(why, len(tasks), different),
+    )

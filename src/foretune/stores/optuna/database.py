@@ -1,6 +1,7 @@
-"""The trials of a study in a database of Optuna's, by a few plain queries.
+"""Read trials from the tables of an Optuna database by a few plain queries.
 
-Optuna's own interface makes several objects of every row, which takes many times as long.
+These are the only queries of Optuna's tables. Optuna's own interface reads one study at a time and
+makes several objects of every row, which takes many times as long.
 """
 
 import json
@@ -20,15 +21,15 @@ if TYPE_CHECKING:
     AnyTrial: TypeAlias = "FrozenTrial | StoredTrial"
 
 INFINITE = {"INF_POS": float("inf"), "INF_NEG": float("-inf")}
-"""Values that no column of numbers holds, by the names that Optuna gives them."""
+"""Values that no column of numbers holds, by Optuna's names for them."""
 ROWS_AT_ONCE = 10_000
-"""Rows that are taken from the database together: one by one they take three times as long."""
+"""How many rows are fetched together; one by one they take three times as long."""
 
 
 class StoredTrial(NamedTuple):
-    """A trial as the tables hold it, by the names that Optuna has for its parts.
+    """A trial as it is stored; its parts have Optuna's names.
 
-    Optuna's own object of a trial checks and copies all of them, which takes longer than reading.
+    Optuna's own class checks and copies all parts, which takes longer than reading them.
     """
 
     trial_id: int
@@ -44,38 +45,65 @@ class StoredTrial(NamedTuple):
 
     @property
     def duration(self) -> "timedelta | None":
-        """How long it took, where both ends are known."""
+        """How long it took; None if its begin or its end is unknown."""
         if self.datetime_start is None or self.datetime_complete is None:
             return None
         return self.datetime_complete - self.datetime_start
 
+    @classmethod
+    def of(cls, trial: "FrozenTrial") -> "StoredTrial":
+        """Return a trial of Optuna's own class as one of these."""
+        values = trial.values
+        return cls(
+            trial._trial_id,
+            trial.number,
+            trial.state,
+            None if values is None else list(values),
+            trial.datetime_start,
+            trial.datetime_complete,
+            trial.params,
+            trial.distributions,
+            trial.user_attrs,
+            trial.system_attrs,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class StudyTables:
-    """What the tables of a database say of one study."""
+    """The trials of some studies in the tables of a database."""
 
     connection: "Connection"
-    study_id: int
+    studies: tuple[int, ...]
     after: int = -1
     """Only trials with larger ids are read."""
     ids: tuple[int, ...] | None = None
-    """Only these are read, where some are named."""
+    """If given, only trials with these ids are read."""
     until: int | None = None
     """Only trials with ids up to this one are read."""
 
     def trials(self, most: int | None = None) -> tuple[StoredTrial, ...]:
-        """In their order, without the values that pruners are told on the way.
+        """Return the trials in their order, without intermediate values.
 
-        most: how many to read, the first ones.
+        most: read only so many, the first ones.
         """
         rows = self._rows_of_trials(most)
         if not rows:
             return ()
-        # Rows come first: what a trial says of its end is stored before its state.
+        # Rows are read first: the values of a trial are stored before its state.
         return replace(self, until=rows[-1][0])._with_details(rows)
 
+    def trials_by_study(self) -> dict[int, tuple[StoredTrial, ...]]:
+        """Return the trials of each study, by the id of the study."""
+        found: dict[int, list[StoredTrial]] = {study: [] for study in self.studies}
+        rows = self._rows_of_trials(None)
+        if rows:
+            trials = replace(self, until=rows[-1][0])._with_details(rows)
+            for row, trial in zip(rows, trials, strict=True):
+                found[row[-1]].append(trial)
+        return {study: tuple(trials) for study, trials in found.items()}
+
     def states(self) -> dict[int, str]:
-        """The state of each trial, by its id."""
+        """Return the state of each trial, by its id."""
         return {row[0]: row[2] for row in self._rows_of_trials(None)}
 
     def _with_details(self, rows: Sequence[Any]) -> tuple[StoredTrial, ...]:
@@ -97,15 +125,16 @@ class StudyTables:
                 user[trial],
                 system[trial],
             )
-            for trial, number, state, start, complete in rows
+            for trial, number, state, start, complete, _ in rows
         )
 
     def _rows_of_trials(self, most: int | None) -> Sequence[Any]:
-        """(id, number, state, start, end) of each."""
+        """Return (id, number, state, start, end, study) of each trial."""
         from sqlalchemy import DateTime, text
 
         query = text(
-            "SELECT trial_id, number, state, datetime_start, datetime_complete FROM trials t "
+            "SELECT trial_id, number, state, datetime_start, datetime_complete, study_id "
+            "FROM trials t "
             f"WHERE {self._which()} ORDER BY trial_id" + (" LIMIT :most" if most else "")
         )
         # SQLite keeps times as texts.
@@ -138,7 +167,7 @@ class StudyTables:
         return found
 
     def _rows(self, table: str, *columns: str, order: str) -> Iterator[Any]:
-        """(id, columns) of each row of a table that is of a trial of this study."""
+        """Yield (id, columns) of each row of a table that belongs to a trial of the studies."""
         from sqlalchemy import text
 
         # KEY is a word of MySQL's own unless a dot stands before it.
@@ -152,18 +181,19 @@ class StudyTables:
             yield from part
 
     def _which(self) -> str:
-        """The condition on trials `t`."""
+        """Return the SQL condition on trials `t`."""
         named = "" if self.ids is None else " AND t.trial_id IN :ids"
         upper = "" if self.until is None else " AND t.trial_id <= :until"
-        return f"t.study_id = :study AND t.trial_id > :after{upper}{named}"
+        return f"t.study_id IN :studies AND t.trial_id > :after{upper}{named}"
 
     def _bound(self, query: "TextClause") -> "TextClause":
         from sqlalchemy import bindparam
 
-        return query if self.ids is None else query.bindparams(bindparam("ids", expanding=True))
+        lists = ["studies"] if self.ids is None else ["studies", "ids"]
+        return query.bindparams(*(bindparam(name, expanding=True) for name in lists))
 
     def _given(self) -> dict[str, Any]:
-        values = {"study": self.study_id, "after": self.after}
+        values = {"studies": self.studies, "after": self.after}
         named = {"ids": self.ids, "until": self.until}
         return values | {name: value for name, value in named.items() if value is not None}
 
@@ -179,10 +209,7 @@ def _read_json(text: str) -> Any:
 
 @lru_cache(maxsize=10_000)
 def _distribution(text: str) -> "tuple[BaseDistribution, Callable[[float], Any] | None]":
-    """A distribution, and what makes a value of a number; None where it is the number itself.
-
-    Most trials have the same ones.
-    """
+    """Return a distribution and its function from numbers to values; None if they are the same."""
     from optuna.distributions import (
         CategoricalDistribution,
         FloatDistribution,

@@ -69,7 +69,10 @@ def _union(known: "BaseDistribution", other: SeenDistribution) -> "BaseDistribut
     raise ExperienceError(
         f"a hyperparameter must be of one kind in all studies, but '{other.parameter}' is a "
         f"{type(new).__name__} in study '{other.study}' and a {type(known).__name__} before: "
-        "read these studies apart"
+        "read these studies apart",
+        rule="different-kinds",
+        field=other.parameter,
+        value=type(new).__name__,
     )
 
 

@@ -11,16 +11,18 @@ if TYPE_CHECKING:
     from optuna.storages import BaseStorage
 
 FIRST_TABLE = "version_info"
-"""The table of its own that Optuna reads first."""
+"""The table that Optuna reads first."""
 
 
 def open_storage(source: str) -> "BaseStorage":
-    """The storage at a database URL, or in a SQLite or journal file."""
+    """Open the storage at a database URL, or in an SQLite or journal file."""
     path = file_of(source)
     if path is not None and not path.exists():
         # Connecting to a SQLite file that is not there would create it.
         raise ExperienceError(
-            f"an Optuna storage must exist, but there is no '{path}': correct its path"
+            f"an Optuna storage must exist, but there is no '{path}': correct its path",
+            rule="no-storage",
+            value=str(path),
         )
     return _open_database(with_driver(source)) if "://" in source else _open_file(Path(source))
 
@@ -71,6 +73,7 @@ def _unreadable(source: str, reason: str) -> ExperienceError:
     first = reason.strip().splitlines()[0] if reason.strip() else "no reason given"
     return ExperienceError(
         f"'{hide_passwords(source)}' cannot be read as an Optuna storage: "
-        f"{hide_passwords(first)}; name another file "
-        "or URL"
+        f"{hide_passwords(first)}; name another file or URL",
+        rule="unreadable-storage",
+        value=hide_passwords(first),
     )

@@ -363,7 +363,7 @@ def _create_or_load(database: "RDBStorage", name: str, metrics: Sequence[Metric]
 def _came_to_nothing(database: "RDBStorage", study: "OptunasStudy") -> bool:
     """Whether there are trials, none has succeeded, and none may be running."""
     with database.engine.connect() as connection:
-        if "COMPLETE" in StudyTables(connection, study._study_id).states().values():
+        if "COMPLETE" in StudyTables(connection, (study._study_id,)).states().values():
             return False  # known without reading what the trials hold
     found = study.get_trials(deepcopy=False)
     return bool(found) and not any(

@@ -5,21 +5,18 @@ some trials lack is active where another one takes certain values, as far as the
 later trial that contradicts such a rule corrects it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from foretune.space import Space
 from foretune.stores.files.space_inference import (
     MOST_PARENT_VALUES,
-    add_conditions,
-    explain_missing,
 )
 from foretune.stores.optuna.distribution_union import SeenDistribution, unite_distributions
-from foretune.stores.optuna.distributions import from_distributions
+from foretune.stores.optuna.space_of_trials import infer_space
 from foretune.stores.optuna.values import representable
 
 Kind: TypeAlias = tuple[frozenset[str], tuple[float, ...]]
@@ -69,21 +66,7 @@ class KnownSpace:
         distributions = self.distributions
         if not distributions:
             return None
-        return conditional_space(distributions, list(self._examples.values()))
-
-
-def conditional_space(
-    distributions: Mapping[str, BaseDistribution], examples: Sequence[Mapping[str, Any]]
-) -> Space:
-    """The space of the distributions, with the conditions that the examples tell."""
-    config_space = from_distributions(distributions, rounded_later=True)
-    cells = {name: [example.get(name) for example in examples] for name in distributions}
-    present = {
-        name: np.array([name in example for example in examples], dtype=bool)
-        for name in distributions
-    }
-    add_conditions(config_space, explain_missing(cells, present))
-    return Space.of(config_space)
+        return infer_space(distributions, list(self._examples.values()))[0]
 
 
 def _kind(trial: FrozenTrial) -> Kind:

@@ -45,7 +45,7 @@ class TrialReader:
         with self._engine.connect() as connection, _collector_paused():
             self._check_there(connection)
             self._read_changed(connection)
-            while new := StudyTables(connection, self._study_id, self._last_id).trials(AT_ONCE):
+            while new := StudyTables(connection, (self._study_id,), self._last_id).trials(AT_ONCE):
                 self._last_id = new[-1].trial_id
                 self._take_in(new)
                 if len(new) < AT_ONCE:
@@ -70,13 +70,13 @@ class TrialReader:
         """Read the trials again that were running or waiting and are no longer."""
         states: dict[int, str] = {}
         for ids in _parts(sorted(self._unfinished)):
-            states |= StudyTables(connection, self._study_id, ids=ids).states()
+            states |= StudyTables(connection, (self._study_id,), ids=ids).states()
         changed = [id_ for id_, state in self._unfinished.items() if states.get(id_) != state]
         self._take_in(self._with_ids(connection, changed))
 
     def _with_ids(self, connection: "Connection", ids: list[int]) -> Iterator[StoredTrial]:
         for part in _parts(ids):
-            yield from StudyTables(connection, self._study_id, ids=part).trials()
+            yield from StudyTables(connection, (self._study_id,), ids=part).trials()
 
     def _take_in(self, found: Iterable[StoredTrial]) -> None:
         """Put into the log what Foretune began; other trials of the study are not its own."""

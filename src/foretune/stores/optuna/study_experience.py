@@ -1,0 +1,360 @@
+"""Stored studies as one experience, one task a study.
+
+The space is the union of the trials' distributions. If some trials lack a hyperparameter, it is
+active where another one takes certain values. If no such rule explains it, the value is missing:
+the configuration has a gap, which `alignment.carry_over` closes by the policy that the user names.
+
+A trial that failed before it had drawn all of its hyperparameters, or that has none, is left out.
+Studies that share no hyperparameter are refused.
+
+Studies that Foretune has begun keep their space themselves.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import compress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from foretune._base.arrays import Bools, Floats
+from foretune._base.databases import hide_passwords
+from foretune._base.names import quote_names
+from foretune.errors import ExperienceError, ForetuneWarning, SpaceError
+from foretune.experience import Experience, Metric, Status
+from foretune.experience.alignment.missing_policy import MissingPolicy
+from foretune.experience.alignment.translation import translate_legally
+from foretune.space import Encoded, Kind, Parameter, Space
+from foretune.stores.files.dropped_rows import NOT_ENDED, TOLD_IN_PART, left_out
+from foretune.stores.files.space_inference import as_choice
+from foretune.stores.optuna.constraints import infeasible
+from foretune.stores.optuna.database import StoredTrial
+from foretune.stores.optuna.distribution_union import SeenDistribution, unite_distributions
+from foretune.stores.optuna.labels import OWNER, SECONDS, STATUS, Labels
+from foretune.stores.optuna.space_of_trials import infer_space
+from foretune.stores.optuna.stored_studies import StoredStudy, is_complete, showing_space
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+
+
+NAMED_STATUSES = (Status.TIMEOUT.name, Status.STOPPED.name)
+"""Statuses that Optuna does not know, as Foretune's trials keep them in an attribute."""
+
+
+@dataclass
+class StudyExperience:
+    """The experience of some studies, and what a user should hear about it."""
+
+    experience: Experience
+    """Its configurations may have gaps."""
+    warnings: list[ForetuneWarning] = field(default_factory=list)
+
+
+def make_experience(
+    studies: Sequence[StoredStudy], source: str, *, related: bool = True
+) -> StudyExperience:
+    """Return all ended trials of the studies in one space.
+
+    Pruned trials, and those that broke a constraint, count as failed; trials that still run or wait
+    are left out.
+
+    source: where the studies lie, for messages.
+    related: refuse studies that share no hyperparameter.
+    """
+    made = _Maker(list(studies))
+    made.keep(lambda trial: trial.state.is_finished(), NOT_ENDED)
+    if not made.studies:
+        raise ExperienceError(
+            "an experience needs at least one ended trial, but there is none in "
+            f"'{hide_passwords(source)}' (looked at "
+            f"{quote_names([study.name for study in studies]) or 'no study at all'}): "
+            "read other studies",
+            rule="no-ended-trial",
+            value=[study.name for study in studies],
+        )
+    metrics = _common_metrics(made.studies)
+    made.keep_with_hyperparameters()
+    if related:
+        _check_related(made.studies)
+    configs = made.own_configs() or made.inferred_configs()
+    return StudyExperience(_build_experience(configs, metrics, made.studies), made.warnings)
+
+
+@dataclass
+class _Maker:
+    """The studies whose trials are left, and the warnings so far."""
+
+    studies: list[StoredStudy]
+    warnings: list[ForetuneWarning] = field(default_factory=list)
+
+    @property
+    def trials(self) -> list[StoredTrial]:
+        return [trial for study in self.studies for trial in study.trials]
+
+    def keep(self, wanted: Callable[[StoredTrial], bool], why: str) -> None:
+        """Keep the wanted trials only, and studies that have any.
+
+        why: what the others did, to be read after "trials that".
+        """
+        lost = [s.name for s in self.studies for trial in s.trials if not wanted(trial)]
+        kept = [replace(s, trials=tuple(filter(wanted, s.trials))) for s in self.studies]
+        self.studies = [study for study in kept if study.trials]
+        if lost:
+            self.warnings.append(left_out("trials", why, lost))
+
+    def keep_with_hyperparameters(self) -> None:
+        """Keep trials that have any of the space's hyperparameters."""
+        names = {name for trial in showing_space(self.trials) for name in trial.params}
+        if not names:
+            of = [study.name for study in self.studies]
+            raise ExperienceError(
+                f"trials must have hyperparameters, but those of {quote_names(of)} have none: read "
+                "other studies",
+                rule="no-hyperparameters",
+                value=of,
+            )
+        said = f"have none of the hyperparameters {quote_names(sorted(names))}"
+        self.keep(lambda trial: not names.isdisjoint(trial.params), said)
+
+    # The space is known
+
+    def own_configs(self) -> Encoded | None:
+        """Return the trials of Foretune's studies; None if one is another's or no space fits."""
+        spaces = [s.space for s in self.studies if any(map(_is_own, s.trials)) and s.space]
+        if len(spaces) < len(self.studies):
+            return None
+        try:
+            space = reduce(Space.union, dict.fromkeys(spaces))
+        except SpaceError:
+            return None
+        self.keep(_is_own, "were not begun by foretune")
+        configs, lacks = [], Counter[str]()
+        for own, study in zip(spaces, self.studies, strict=True):
+            labels = Labels(own)
+            told = own.encode([labels.config(trial.params) for trial in study.trials])
+            found = translate_legally(told, space, {}, MissingPolicy.DROP)
+            lacking = zip(space.names, found.unrecorded.sum(axis=0).tolist(), strict=True)
+            lacks.update({name: n for name, n in lacking if n})
+            configs.append(found.values)
+        for name, n in lacks.items():
+            self._warn_of_gaps(name, n, f"{len(self.trials)} trials, whose studies lack it")
+        return Encoded(space, np.vstack(configs))
+
+    # The space is inferred
+
+    def inferred_configs(self) -> Encoded:
+        """Return the trials in the union of their distributions."""
+        space, unexplained = self._infer_space()
+        values = _values_in(space, self.trials)
+        active = _active_in(space, values)
+        early = _ended_early(self.trials, ~np.isnan(values), active)
+        if early.any():
+            lost = {id(trial) for trial in compress(self.trials, early)}
+            self.keep(lambda trial: id(trial) not in lost, TOLD_IN_PART)
+            values, active = values[~early], active[~early]
+        values[~active] = np.nan
+        showing = {id(trial) for trial in showing_space(self.trials)}
+        for name in unexplained:
+            lacking = [t for t in self.trials if id(t) in showing and name not in t.params]
+            which = {id(trial) for trial in lacking}
+            of = [s.name for s in self.studies if any(id(t) in which for t in s.trials)]
+            self._warn_of_gaps(
+                name,
+                len(lacking),
+                f"{len(showing)} trials ({quote_names(of)}) for no reason that the other "
+                "hyperparameters tell",
+            )
+        return Encoded(space, values)
+
+    def _infer_space(self) -> tuple[Space, list[str]]:
+        """Return the space, and the hyperparameters that some trials lack without a reason."""
+        showing = showing_space(self.trials)
+        names = dict.fromkeys(name for trial in showing for name in trial.params)
+        distributions = unite_distributions(
+            SeenDistribution(study.name, name, distribution)
+            for study in self.studies
+            for name, distribution in _distinct_distributions(study.trials)
+            if name in names
+        )
+        for name in names:
+            _check_choices(name, distributions[name])
+        given = {name: distributions[name] for name in names}
+        return infer_space(given, [trial.params for trial in showing])
+
+    def _warn_of_gaps(self, name: str, n: int, of: str) -> None:
+        self.warnings.append(
+            ForetuneWarning(
+                f"'{name}' is missing from {n} of {of}: what `missing` names stands there (the "
+                "default value, if it is not given)",
+                rule="missing-values",
+                field=name,
+                value=n,
+            )
+        )
+
+
+def _is_own(trial: StoredTrial) -> bool:
+    return OWNER in trial.system_attrs
+
+
+def _distinct_distributions(
+    trials: Iterable[StoredTrial],
+) -> "Iterator[tuple[str, BaseDistribution]]":
+    """Yield each name with each of its distributions, once."""
+    seen: set[tuple[str, int]] = set()
+    for trial in trials:
+        for name, distribution in trial.distributions.items():
+            if (name, id(distribution)) not in seen:
+                seen.add((name, id(distribution)))
+                yield name, distribution
+
+
+def _common_metrics(studies: Sequence[StoredStudy]) -> tuple[Metric, ...]:
+    first = studies[0]
+    for study in studies[1:]:
+        if study.metrics != first.metrics:
+            raise ExperienceError(
+                "all studies must measure the same in the same direction, but "
+                f"'{first.name}' has {_describe_metrics(first.metrics)} and '{study.name}' has "
+                f"{_describe_metrics(study.metrics)}: read them apart (--study NAME)",
+                rule="different-metrics",
+                field=study.name,
+                value=study.metrics,
+            )
+    return first.metrics
+
+
+def _describe_metrics(metrics: Iterable[Metric]) -> str:
+    return ", ".join(f"{metric.name}:{metric.direction}" for metric in metrics)
+
+
+def _check_related(studies: Sequence[StoredStudy]) -> None:
+    """Refuse studies that share no hyperparameter, not even through a third study."""
+    first, *others = studies
+    known = first.names
+    while joined := [study for study in others if not known.isdisjoint(study.names)]:
+        known = known.union(*(study.names for study in joined))
+        others = [study for study in others if known.isdisjoint(study.names)]
+    if others:
+        other = others[0]
+        raise ExperienceError(
+            f"all studies must share hyperparameters, but '{first.name}' has "
+            f"{quote_names(sorted(first.names))} and '{other.name}' has "
+            f"{quote_names(sorted(other.names))}: read them apart (--study NAME)",
+            rule="no-shared-hyperparameter",
+            field=other.name,
+            value=sorted(other.names),
+        )
+
+
+def _check_choices(name: str, distribution: "BaseDistribution") -> None:
+    """Refuse choices that Optuna takes, but that no space can hold or tell apart."""
+    choices = getattr(distribution, "choices", ())
+    try:
+        distinct = len(set(choices)) == len(choices)
+    except TypeError:
+        distinct = False
+    if not distinct or any(isinstance(each, float) and math.isnan(each) for each in choices):
+        raise ExperienceError(
+            "choices must be texts, numbers, truth values, lists of these or None, and differ "
+            f"where True is 1, but those of '{name}' are {', '.join(map(repr, choices))}: read "
+            "other studies, or import a table of the trials in which they are named otherwise",
+            rule="bad-choices",
+            field=name,
+            value=choices,
+        )
+
+
+# Configurations
+
+
+def _values_in(space: Space, trials: Sequence[StoredTrial]) -> Floats:
+    """Return (n, H) what the trials have drawn; NaN for anything else."""
+    values = np.full((len(trials), len(space)), np.nan)
+    for number, parameter in enumerate(space.parameters):
+        for row, trial in enumerate(trials):
+            if parameter.name in trial.params:
+                fitting = _fitting(parameter, trial.params)
+                values[row, number] = parameter.number_of(fitting)
+    return values
+
+
+def _fitting(parameter: Parameter, params: Mapping[str, Any]) -> Any:
+    """Return a trial's value as the space writes it: on the grid, and within rounded bounds."""
+    cell = params[parameter.name]
+    if parameter.kind is Kind.ORDINAL:
+        return min(parameter.choices, key=lambda choice: abs(choice - cell))
+    if parameter.kind is Kind.FLOAT:
+        return min(max(float(cell), parameter.low), parameter.high)
+    return as_choice(cell)
+
+
+def _active_in(space: Space, values: Floats) -> Bools:
+    """Return (n, H) what is active in each trial, if gaps have their defaults."""
+    defaults = np.array([each.number_of(each.default) for each in space.parameters])
+    filled = np.where(np.isnan(values), defaults, values)
+    active: Bools = ~np.isnan(space.rules.settle(filled))
+    return active
+
+
+def _ended_early(trials: Sequence[StoredTrial], recorded: Bools, active: Bools) -> Bools:
+    """Return (n,), True for a trial that failed before it had drawn what is active in it.
+
+    If a trial that succeeded lacks the same of the same active ones, there was no more to draw.
+    """
+    lacks = np.asarray((active & ~recorded).any(axis=1))
+    if not lacks.any():
+        return lacks
+    kinds = [row.tobytes() for row in np.hstack([recorded, active])]
+    showing = {id(trial) for trial in showing_space(trials)}
+    whole = {kind for kind, trial in zip(kinds, trials, strict=True) if id(trial) in showing}
+    early: Bools = lacks & np.array([kind not in whole for kind in kinds])
+    return early
+
+
+# Results
+
+
+def _build_experience(
+    configs: Encoded, metrics: Sequence[Metric], studies: Sequence[StoredStudy]
+) -> Experience:
+    """configs: of the trials of all studies, in their order."""
+    trials = [trial for study in studies for trial in study.trials]
+    return Experience.build(
+        configs.space,
+        metrics,
+        [study.name for study in studies],
+        np.repeat(np.arange(len(studies)), [len(study.trials) for study in studies]),
+        configs,
+        np.arange(len(trials)),
+        [_values(trial, len(metrics)) for trial in trials],
+        status=[_status(trial) for trial in trials],
+        seconds=[_seconds(trial) for trial in trials],
+    )
+
+
+def _is_success(trial: StoredTrial) -> bool:
+    return is_complete(trial) and not infeasible(trial.system_attrs)
+
+
+def _values(trial: StoredTrial, objectives: int) -> list[float]:
+    """Return the results; a pruned trial may have its last intermediate value, which is none."""
+    return list(trial.values or ()) if _is_success(trial) else [float("nan")] * objectives
+
+
+def _status(trial: StoredTrial) -> Status:
+    if _is_success(trial):
+        return Status.DONE
+    told = trial.user_attrs.get(STATUS) if _is_own(trial) else None
+    return Status[told] if told in NAMED_STATUSES else Status.FAILED
+
+
+def _seconds(trial: StoredTrial) -> float:
+    """Return how long a trial took; one of Foretune's may have waited for another process."""
+    if _is_own(trial) and (told := trial.user_attrs.get(SECONDS)) is not None:
+        return float(told)
+    return float("nan") if trial.duration is None else trial.duration.total_seconds()
