@@ -12,6 +12,8 @@ def infeasible(attributes: Mapping[str, Any]) -> bool:
 
     Optuna has stored them in two ways: all of them in a list, and one an attribute.
     """
+    if not attributes:
+        return False
     broken = list(attributes.get(CONSTRAINTS) or ())
     broken += [value for key, value in attributes.items() if key.startswith(f"{CONSTRAINTS}:")]
     return any(value > 0 for value in broken)

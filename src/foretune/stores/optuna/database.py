@@ -4,9 +4,11 @@ These are the only queries of Optuna's tables. Optuna's own interface reads one 
 makes several objects of every row, which takes many times as long.
 """
 
+import gc
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -24,6 +26,21 @@ INFINITE = {"INF_POS": float("inf"), "INF_NEG": float("-inf")}
 """Values that no column of numbers holds, by Optuna's names for them."""
 ROWS_AT_ONCE = 10_000
 """How many rows are fetched together; one by one they take three times as long."""
+
+
+@contextmanager
+def pause_collector() -> Iterator[None]:
+    """Pause the search for cycles among objects.
+
+    Trials have no cycles, and the search takes a third of the time of reading 100,000 trials.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 class StoredTrial(NamedTuple):

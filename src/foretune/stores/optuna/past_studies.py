@@ -15,6 +15,7 @@ from foretune.experience import Experience
 from foretune.experience.alignment.carry_over import carry_over, together
 from foretune.experience.alignment.missing_policy import USUAL_POLICY
 from foretune.space import Kind, Space
+from foretune.stores.optuna.database import pause_collector
 from foretune.stores.optuna.stored_studies import StoredStudy, is_complete, read_studies
 from foretune.stores.optuna.study_experience import make_experience
 from foretune.stores.optuna.values import has_plain_values
@@ -109,8 +110,12 @@ def past_studies(
         for study in storage.get_all_studies()
         if study._study_id != but and len(study.directions) == objectives
     ]
-    stored = [each for each in read_studies(storage, wanted) if any(map(is_complete, each.trials))]
-    read = list(map(_with_plain_values, stored))
+    with pause_collector():
+        return _make_past(read_studies(storage, wanted), missing)
+
+
+def _make_past(stored: Iterable[StoredStudy], missing: str) -> PastStudies | None:
+    read = [_with_plain_values(each) for each in stored if any(map(is_complete, each.trials))]
     if len({study.metrics for study in read}) > 1:
         read = [study.with_losses() for study in read]
     made = [pair for group in _alike(read) for pair in _make_parts(group)]
@@ -123,12 +128,7 @@ def past_studies(
 
 def _with_plain_values(study: StoredStudy) -> StoredStudy:
     """Return the study without hyperparameters whose choices no space can hold."""
-    odd = {
-        name
-        for trial in study.trials
-        for name, distribution in trial.distributions.items()
-        if not has_plain_values(distribution)
-    }
+    odd = {name for name, each in study.distributions if not has_plain_values(each)}
     return study.without(odd) if odd else study
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from foretune.space import Space
+from foretune.stores.files.cell_columns import ColumnCells
 from foretune.stores.files.space_inference import add_conditions, explain_missing
 from foretune.stores.optuna.distributions import from_distributions
 
@@ -22,8 +23,14 @@ def infer_space(
 
     trials: the values that each trial has drawn, by name.
     """
+    from optuna.distributions import FloatDistribution
+
     draft = from_distributions(distributions, rounded_later=True)
-    cells = {name: [trial.get(name) for trial in trials] for name in distributions}
+    nothing = ColumnCells.gaps(len(trials))
+    cells = {  # a range of floats decides nothing about others
+        name: nothing if isinstance(each, FloatDistribution) else [t.get(name) for t in trials]
+        for name, each in distributions.items()
+    }
     present = {
         name: np.array([name in trial for trial in trials], dtype=bool) for name in distributions
     }

@@ -19,6 +19,7 @@ from foretune.stores.optuna.database import StoredTrial, StudyTables
 from foretune.stores.optuna.labels import own_space
 
 if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
     from optuna.storages import BaseStorage, RDBStorage
     from optuna.study._frozen import FrozenStudy
 
@@ -42,7 +43,16 @@ class StoredStudy:
     @cached_property
     def names(self) -> frozenset[str]:
         """The hyperparameters of the study."""
-        return frozenset(name for trial in showing_space(self.trials) for name in trial.params)
+        return frozenset[str]().union(*(trial.params for trial in showing_space(self.trials)))
+
+    @cached_property
+    def distributions(self) -> "tuple[tuple[str, BaseDistribution], ...]":
+        """Each hyperparameter with each of its distributions."""
+        found: dict[tuple[str, int], tuple[str, BaseDistribution]] = {}
+        for trial in self.trials:
+            for pair in trial.distributions.items():
+                found[pair[0], id(pair[1])] = pair
+        return tuple(found.values())
 
     @cached_property
     def kinds(self) -> dict[str, bool]:
@@ -51,8 +61,7 @@ class StoredStudy:
 
         return {
             name: isinstance(distribution, CategoricalDistribution)
-            for trial in self.trials
-            for name, distribution in trial.distributions.items()
+            for name, distribution in self.distributions
         }
 
     def without(self, names: Collection[str]) -> "StoredStudy":

@@ -12,7 +12,7 @@ Studies that Foretune has begun keep their space themselves.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import compress
@@ -100,9 +100,14 @@ class _Maker:
 
         why: what the others did, to be read after "trials that".
         """
-        lost = [s.name for s in self.studies for trial in s.trials if not wanted(trial)]
-        kept = [replace(s, trials=tuple(filter(wanted, s.trials))) for s in self.studies]
-        self.studies = [study for study in kept if study.trials]
+        kept, lost = [], []
+        for study in self.studies:
+            trials = tuple(filter(wanted, study.trials))
+            lost += [study.name] * (len(study.trials) - len(trials))
+            if trials:
+                whole = len(trials) == len(study.trials)
+                kept.append(study if whole else replace(study, trials=trials))
+        self.studies = kept
         if lost:
             self.warnings.append(left_out("trials", why, lost))
 
@@ -177,7 +182,7 @@ class _Maker:
         distributions = unite_distributions(
             SeenDistribution(study.name, name, distribution)
             for study in self.studies
-            for name, distribution in _distinct_distributions(study.trials)
+            for name, distribution in study.distributions
             if name in names
         )
         for name in names:
@@ -199,18 +204,6 @@ class _Maker:
 
 def _is_own(trial: StoredTrial) -> bool:
     return OWNER in trial.system_attrs
-
-
-def _distinct_distributions(
-    trials: Iterable[StoredTrial],
-) -> "Iterator[tuple[str, BaseDistribution]]":
-    """Yield each name with each of its distributions, once."""
-    seen: set[tuple[str, int]] = set()
-    for trial in trials:
-        for name, distribution in trial.distributions.items():
-            if (name, id(distribution)) not in seen:
-                seen.add((name, id(distribution)))
-                yield name, distribution
 
 
 def _common_metrics(studies: Sequence[StoredStudy]) -> tuple[Metric, ...]:
@@ -274,23 +267,32 @@ def _check_choices(name: str, distribution: "BaseDistribution") -> None:
 
 def _values_in(space: Space, trials: Sequence[StoredTrial]) -> Floats:
     """Return (n, H) what the trials have drawn; NaN for anything else."""
-    values = np.full((len(trials), len(space)), np.nan)
-    for number, parameter in enumerate(space.parameters):
-        for row, trial in enumerate(trials):
-            if parameter.name in trial.params:
-                fitting = _fitting(parameter, trial.params)
-                values[row, number] = parameter.number_of(fitting)
-    return values
+    params = [trial.params for trial in trials]
+    return np.column_stack([_column_of(parameter, params) for parameter in space.parameters])
 
 
-def _fitting(parameter: Parameter, params: Mapping[str, Any]) -> Any:
-    """Return a trial's value as the space writes it: on the grid, and within rounded bounds."""
-    cell = params[parameter.name]
-    if parameter.kind is Kind.ORDINAL:
-        return min(parameter.choices, key=lambda choice: abs(choice - cell))
-    if parameter.kind is Kind.FLOAT:
-        return min(max(float(cell), parameter.low), parameter.high)
-    return as_choice(cell)
+def _column_of(parameter: Parameter, params: Sequence[Mapping[str, Any]]) -> Floats:
+    """Return (n,) the values of one hyperparameter: on the grid, and within rounded bounds."""
+    if parameter.is_number:
+        numbers = np.array([each.get(parameter.name, np.nan) for each in params], dtype=float)
+        within: Floats = np.clip(numbers, parameter.low, parameter.high)
+        return within
+    number_of = _nearest_number if parameter.kind is Kind.ORDINAL else _number_of_choice
+    return np.array(
+        [
+            number_of(parameter, each[parameter.name]) if parameter.name in each else np.nan
+            for each in params
+        ]
+    )
+
+
+def _number_of_choice(parameter: Parameter, cell: Any) -> float:
+    return parameter.number_of(as_choice(cell))
+
+
+def _nearest_number(parameter: Parameter, cell: float) -> float:
+    nearest = np.abs(np.array(parameter.choices, dtype=float) - cell).argmin()
+    return float(nearest)
 
 
 def _active_in(space: Space, values: Floats) -> Bools:
@@ -324,6 +326,8 @@ def _build_experience(
 ) -> Experience:
     """configs: of the trials of all studies, in their order."""
     trials = [trial for study in studies for trial in study.trials]
+    status = list(map(_status, trials))
+    nothing = [math.nan] * len(metrics)
     return Experience.build(
         configs.space,
         metrics,
@@ -331,23 +335,18 @@ def _build_experience(
         np.repeat(np.arange(len(studies)), [len(study.trials) for study in studies]),
         configs,
         np.arange(len(trials)),
-        [_values(trial, len(metrics)) for trial in trials],
-        status=[_status(trial) for trial in trials],
-        seconds=[_seconds(trial) for trial in trials],
+        # A pruned trial may have its last intermediate value, which is no result.
+        [
+            trial.values or nothing if each is Status.DONE else nothing
+            for trial, each in zip(trials, status, strict=True)
+        ],
+        status=status,
+        seconds=list(map(_seconds, trials)),
     )
 
 
-def _is_success(trial: StoredTrial) -> bool:
-    return is_complete(trial) and not infeasible(trial.system_attrs)
-
-
-def _values(trial: StoredTrial, objectives: int) -> list[float]:
-    """Return the results; a pruned trial may have its last intermediate value, which is none."""
-    return list(trial.values or ()) if _is_success(trial) else [float("nan")] * objectives
-
-
 def _status(trial: StoredTrial) -> Status:
-    if _is_success(trial):
+    if is_complete(trial) and not infeasible(trial.system_attrs):
         return Status.DONE
     told = trial.user_attrs.get(STATUS) if _is_own(trial) else None
     return Status[told] if told in NAMED_STATUSES else Status.FAILED
@@ -357,4 +356,4 @@ def _seconds(trial: StoredTrial) -> float:
     """Return how long a trial took; one of Foretune's may have waited for another process."""
     if _is_own(trial) and (told := trial.user_attrs.get(SECONDS)) is not None:
         return float(told)
-    return float("nan") if trial.duration is None else trial.duration.total_seconds()
+    return math.nan if trial.duration is None else trial.duration.total_seconds()
