@@ -26,11 +26,11 @@ def read(path, states, **columns):
 @pytest.mark.parametrize(
     ("states", "meant"),
     [
-        (["DONE", "failed", " Timeout"], [0, 1, 2]),
+        (["DONE", "failed", " Timeout", "stopped"], [0, 1, 2, 3]),
         ([0, 1, 2], [0, 1, 2]),
         ([0.0, 1.0, 2.0], [0, 1, 2]),
-        (["COMPLETE", "PRUNED", "FAIL"], [0, 1, 1]),
-        (["TrialState.COMPLETE", "TrialState.PRUNED", "TrialState.FAIL"], [0, 1, 1]),
+        (["COMPLETE", "PRUNED", "FAIL"], [0, 3, 1]),
+        (["TrialState.COMPLETE", "TrialState.PRUNED", "TrialState.FAIL"], [0, 3, 1]),
         (["FINISHED", "FAILED", "KILLED"], [0, 1, 1]),
         (["TERMINATED", "ERROR"], [0, 1]),
         (["SUCCESS", "CRASHED", "TIMEOUT", "MEMORYOUT"], [0, 1, 2, 1]),
@@ -77,10 +77,10 @@ def test_what_says_nothing_is_refused(tmp_path, state, rule):
 
 
 def test_the_documented_table_is_the_one_of_the_code():
-    kinds = [Status.DONE, Status.FAILED, Status.TIMEOUT, None]
+    kinds = [Status.DONE, Status.FAILED, Status.TIMEOUT, Status.STOPPED, None]
     for tool, words in outcomes.TOOLS.items():
         cells = [", ".join(word for word in words if words[word] is kind) for kind in kinds]
-        row = f"| {tool} | {' | '.join(cells)} |".replace("|  |", "| |")
+        row = f"| {tool} | {' | '.join(cells)} |".replace("|  |", "| |").replace("|  |", "| |")
         assert tool == outcomes.OWN or row.upper() in DOCUMENTED.upper()
 
 

@@ -22,6 +22,7 @@ TAKERS = {
     "--config-column": ("table",),
     "--config-prefix": ("table",),
     "--seconds": ("table",),
+    "--step": ("table",),
     "--status": ("table",),
     "--fidelity": ("table",),
     "--ignore": ("table", "mlflow", "ray"),
@@ -102,7 +103,8 @@ def _save_inferred_space(path: Path, space: str) -> None:
     "values",
     multiple=True,
     metavar="COLUMN:min|max",
-    help="A metric, and which way is better. Repeatable (table, mlflow, ray).",
+    help="A metric, and which way is better. A column of lists (JSON in CSV) holds learning "
+    "curves. Repeatable (table, mlflow, ray).",
 )
 @click.option(
     "--config-column", metavar="COLUMN", help="Column with configurations as JSON (table)."
@@ -114,14 +116,24 @@ def _save_inferred_space(path: Path, space: str) -> None:
     "tables of Optuna it is params_, of MLflow params., of Ray Tune config/, of scikit-learn "
     "param_ (table).",
 )
-@click.option("--seconds", metavar="COLUMN", help="Column of run times in seconds (table).")
+@click.option(
+    "--seconds",
+    metavar="COLUMN",
+    help="Column of run times in seconds, or of lists of the seconds up to each step (table).",
+)
+@click.option(
+    "--step",
+    metavar="COLUMN",
+    help="Column of the steps of learning curves: lists, or one number a row if each step has a "
+    "row. Default: the steps of lists are 1, 2, 3 and so on (table).",
+)
 @click.option(
     "--status",
     metavar="COLUMN",
-    help="Column that says how trials ended: DONE, FAILED, TIMEOUT, or the words of Optuna, "
-    "MLflow, Ray Tune, SMAC or W&B, in upper or lower case. COMPLETE, FINISHED, TERMINATED and "
-    "SUCCESS mean DONE. PRUNED, FAIL, KILLED, ERROR, CRASHED and MEMORYOUT mean FAILED. Rows of "
-    "trials that run or wait are left out (table).",
+    help="Column that says how trials ended: DONE, FAILED, TIMEOUT, STOPPED, or the words of "
+    "Optuna, MLflow, Ray Tune, SMAC or W&B, in upper or lower case. COMPLETE, FINISHED, TERMINATED "
+    "and SUCCESS mean DONE. PRUNED means STOPPED. FAIL, KILLED, ERROR, CRASHED and MEMORYOUT mean "
+    "FAILED. Rows of trials that run or wait are left out (table).",
 )
 @click.option(
     "--fidelity",
@@ -157,6 +169,7 @@ def import_command(
     config_column: str | None,
     config_prefix: str | None,
     seconds: str | None,
+    step: str | None,
     status: str | None,
     fidelity: str | None,
     ignore: str | None,
@@ -168,7 +181,7 @@ def import_command(
 
     \b
     KIND is the format of SOURCE:
-      table        CSV or Parquet with one row for each evaluation
+      table        CSV or Parquet with one row for each evaluation or step
       optuna       a storage URL; each study is a task
       mlflow       a tracking URI; each experiment is a task
       ray          a folder of Ray Tune's results; each experiment is a task
@@ -203,6 +216,7 @@ def import_command(
             "--config-column": config_column,
             "--config-prefix": config_prefix,
             "--seconds": seconds,
+            "--step": step,
             "--status": status,
             "--fidelity": fidelity,
             "--ignore": ignore,
@@ -218,6 +232,7 @@ def import_command(
         config_prefix=config_prefix,
         status=status,
         seconds=seconds,
+        step=step,
         fidelity=fidelity,
         space=space,
         ignored=names_in(ignore),

@@ -86,14 +86,7 @@ class CurveColumns:
 
     def take(self, rows: ArrayLike | slice) -> CurveColumns:
         """The curves of these rows, in this order."""
-        index = np.arange(len(self))[rows] if isinstance(rows, slice) else np.asarray(rows)
-        if index.dtype == np.bool_:
-            index = np.flatnonzero(index)
-        lengths = self.lengths[index]
-        offsets = _offsets_of(lengths)
-        # The n-th point of the result is the n-th of its curve, counted from where that begins.
-        shift = np.repeat(self.offsets[:-1][index] - offsets[:-1], lengths)
-        points = np.arange(int(offsets[-1])) + shift
+        offsets, points = gather_points(self.offsets, rows)
         return CurveColumns(offsets, self.steps[points], self.values[points], self.seconds[points])
 
     def with_metrics(self, order: Sequence[int]) -> CurveColumns:
@@ -198,6 +191,24 @@ def curve_of(curves: CurveColumns, row: int, metrics: Sequence[str]) -> Curve | 
         {name: curves.values[points, column].tolist() for column, name in enumerate(metrics)},
         None if np.isnan(seconds).all() else seconds.tolist(),
     )
+
+
+def gather_points(
+    offsets: NDArray[np.int64], rows: ArrayLike | slice
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Find the points of some rows, given as a slice, as a mask or as places.
+
+    offsets: where the points of each row begin, and where those of the last row end.
+    Returns such offsets for the chosen rows, and the places of their points.
+    """
+    index = np.arange(len(offsets) - 1)[rows] if isinstance(rows, slice) else np.asarray(rows)
+    if index.dtype == np.bool_:
+        index = np.flatnonzero(index)
+    lengths = np.diff(offsets)[index]
+    chosen = _offsets_of(lengths)
+    # The n-th point of the result is the n-th of its row, counted from where that begins.
+    shift = np.repeat(offsets[:-1][index] - chosen[:-1], lengths)
+    return chosen, np.arange(int(chosen[-1])) + shift
 
 
 def group_points(

@@ -27,15 +27,19 @@ class TableColumns:
     task: str | None = None
     """The column that names the task."""
     values: Mapping[str, str] = field(default_factory=dict)
-    """The columns of the metrics, each with "min" or "max"."""
+    """The columns of the metrics, each with "min" or "max". A column of lists holds learning
+    curves; the last number of a list is the value."""
     config_column: str | None = None
     """The column with whole configurations as JSON; else each hyperparameter has a column."""
     config_prefix: str | None = None
     """How the columns of hyperparameters begin, which are called by the rest of their names."""
     status: str | None = None
-    """The column with the outcome: DONE, FAILED, TIMEOUT, or a state of another tool."""
+    """The column with the outcome: DONE, FAILED, TIMEOUT, STOPPED, or a state of another tool."""
     seconds: str | None = None
-    """The column with the run time."""
+    """The column with the run time, or with lists of the seconds spent until each step."""
+    step: str | None = None
+    """The column of the steps of learning curves: lists like those of the metrics, or one number
+    a row where each step has a row. Without it, the steps of lists are 1, 2, 3 and so on."""
     fidelity: str | None = None
     """The column that says how much an evaluation was given, such as epochs or a share of rows."""
     space: Path | None = None

@@ -1,4 +1,4 @@
-"""Any table of evaluations: CSV or Parquet, one evaluation a row."""
+"""Any table of evaluations: CSV or Parquet, with one row for each evaluation or for each step."""
 
 import re
 import warnings
@@ -19,6 +19,7 @@ from foretune.errors import ExperienceError, ForetuneWarning
 from foretune.experience import Experience, Metric, Status
 from foretune.experience.annotations import Notes
 from foretune.experience.build import EvaluationColumns, from_columns
+from foretune.experience.curves import CurveColumns
 from foretune.experience.data_frame import CONFIG, numbers_of
 from foretune.space import Parameter, Space
 from foretune.space.row_codes import encode_columns
@@ -35,6 +36,7 @@ from foretune.stores.files.space_inference import (
     looks_like_range,
     read_back,
 )
+from foretune.stores.files.table_curves import StepRows, check_list_columns, curves_of_lists
 from foretune.stores.files.table_files import (
     WORDS,
     FileTable,
@@ -57,6 +59,9 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
     configurations, every column that has no other meaning is taken for a hyperparameter. An empty
     cell, and in CSV the words None and null, are a gap where the space or another column explains
     it, else None, which is a choice.
+
+    Learning curves come as lists in the cells of a metric, or in one row for each step if
+    `columns.step` holds numbers.
 
     The file is read a part at a time. A row costs memory for its numbers; texts are held once.
     """
@@ -109,8 +114,11 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
         outcomes.status,
         outcomes.seconds,
         outcomes.fidelity,
+        outcomes.curves,
     )
     with beating(progress, "putting the evaluations in order"):
+        if outcomes.step_rows is not None:
+            found = outcomes.step_rows.join(found)
         return from_columns(
             Experience,
             space,
@@ -132,6 +140,9 @@ class _Outcomes:
     status: NDArray[np.int8] | None
     seconds: NDArray[np.float32] | None
     fidelity: NDArray[np.float32] | None
+    curves: CurveColumns | None = None
+    step_rows: StepRows | None = None
+    """The steps, if each row is a step of an evaluation."""
 
     @property
     def succeeded(self) -> Bools:
@@ -148,6 +159,8 @@ class _Outcomes:
             None if self.status is None else self.status[rows],
             None if self.seconds is None else self.seconds[rows],
             None if self.fidelity is None else self.fidelity[rows],
+            None if self.curves is None else self.curves.take(rows),
+            None if self.step_rows is None else self.step_rows.take(rows),
         )
 
 
@@ -172,8 +185,8 @@ def _read(
 ) -> FileTable:
     """The columns of the file that are needed, without the prefix of hyperparameters."""
     assert columns.task is not None
-    optional = (columns.config_column, columns.status, columns.seconds, columns.fidelity)
-    named = [columns.task, *columns.values, *(name for name in optional if name is not None)]
+    named = _named(columns)
+    numbers = [*columns.values, *filter(None, (columns.step, columns.seconds))]
     prefix = columns.config_prefix or ""
     only = None if space is None else {*space.names, *(CONFIG + name for name in space.names)}
 
@@ -185,8 +198,9 @@ def _read(
         bare = name.removeprefix(prefix)
         return bare not in columns.ignored if only is None else bare in only
 
-    table = read_columns(source, progress, texts=[columns.task], wanted=wanted)
+    table = read_columns(source, progress, texts=[columns.task], numbers=numbers, wanted=wanted)
     need_columns(table.names, named, source)
+    check_list_columns(table, columns)
     return _without_prefix(table, named, prefix) if prefix else table
 
 
@@ -230,20 +244,32 @@ def _outcomes(table: FileTable, columns: TableColumns) -> tuple[FileTable, _Outc
         ended = found.take(found.present)
         status = np.array(ended.values, dtype=np.int8)[ended.codes]
     tasks = _tasks(table.columns[columns.task], columns.task)
-    values = [_numbers(table.columns[name], name) for name in columns.values]
+    values = [_final_numbers(table, name) for name in columns.values]
     seconds = fidelity = None
     with np.errstate(over="ignore"):
+        curves = curves_of_lists(table, columns)
         if columns.seconds is not None:
-            took = _numbers(table.columns[columns.seconds], columns.seconds, durations=True)
+            took = _final_numbers(table, columns.seconds, durations=True)
             seconds = took.astype(np.float32)
         if columns.fidelity is not None:
             given = _numbers(table.columns[columns.fidelity], columns.fidelity)
             fidelity = given.astype(np.float32)
-    others = (columns.task, *columns.values, columns.status, columns.seconds, columns.fidelity)
-    for name in others:
-        if name is not None:
-            del table.columns[name]
-    return table, _Outcomes(tasks, np.column_stack(values), status, seconds, fidelity)
+    rows = None
+    if columns.step is not None and curves is None:
+        rows = StepRows(columns.step, _numbers(table.columns[columns.step], columns.step))
+        rows.check()
+    for name in _named(columns):
+        if name != columns.config_column:
+            table.columns.pop(name, None)
+    table.lists.clear()
+    return table, _Outcomes(tasks, np.column_stack(values), status, seconds, fidelity, curves, rows)
+
+
+def _final_numbers(table: FileTable, name: str, *, durations: bool = False) -> Floats:
+    """(n,), the number in each cell, or the last number of its list."""
+    if name in table.lists:
+        return table.lists[name].last
+    return _numbers(table.columns[name], name, durations=durations)
 
 
 def _tasks(column: ColumnCells, name: str) -> ColumnCells:
@@ -293,6 +319,7 @@ def _check_meanings(columns: TableColumns) -> None:
         ("the configuration", columns.config_column),
         ("the outcome", columns.status),
         ("the run time", columns.seconds),
+        ("the step", columns.step),
         ("the fidelity", columns.fidelity),
         *(("to be ignored", column) for column in columns.ignored),
     ]
@@ -353,7 +380,8 @@ def _with_inferred_space(
 def _named(columns: TableColumns) -> list[str]:
     """The columns that were named for something else than a hyperparameter."""
     named = [columns.task, *columns.values, columns.config_column, columns.status, columns.seconds]
-    return [name for name in (*named, columns.fidelity) if name is not None]
+    others = (columns.step, columns.fidelity)
+    return [name for name in (*named, *others) if name is not None]
 
 
 def _own_columns(

@@ -14,7 +14,7 @@ TOOLS: Mapping[str, Mapping[str, Status | None]] = {
     OWN: {each.name: each for each in FINAL_STATUSES},
     "Optuna": {
         "COMPLETE": Status.DONE,
-        "PRUNED": Status.FAILED,
+        "PRUNED": Status.STOPPED,
         "FAIL": Status.FAILED,
         "RUNNING": None,
         "WAITING": None,

@@ -116,6 +116,7 @@ def check_columns(columns: TableColumns, kind: str, *, task: bool) -> None:
         "config_prefix": columns.config_prefix,
         "status": columns.status,
         "seconds": columns.seconds,
+        "step": columns.step,
         "fidelity": columns.fidelity,
         "task": None if task else columns.task,
     }

@@ -1,7 +1,7 @@
 """Reading a CSV or Parquet file, a part at a time, into columns that take little memory."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,13 @@ from foretune.stores.files.cell_columns import ColumnCells
 from foretune.stores.files.column_builder import ColumnBuilder
 from foretune.stores.files.compressed import DAMAGED
 from foretune.stores.files.csv_parts import ROWS_AT_ONCE, CsvFile, has_padding
+from foretune.stores.files.list_columns import (
+    ListBuilder,
+    ListColumn,
+    holds_json_lists,
+    is_list_type,
+    read_json_lists,
+)
 from foretune.tables.formats.parquet import to_pandas
 
 CSV = (".csv", ".csv.gz", ".csv.zip", ".csv.bz2", ".csv.xz", ".tsv", ".tsv.gz")
@@ -41,9 +48,14 @@ class FileTable:
     """(n,), which rows of the file these are; None if they are all."""
     csv: CsvFile | None = None
     """How the file is written, if it is a CSV file."""
+    lists: dict[str, ListColumn] = field(default_factory=dict)
+    """The columns of numbers that hold lists; they are not in `columns`."""
+    other_lists: Sequence[str] = ()
+    """The columns of a Parquet file that hold lists although no numbers are wanted there."""
 
     def __len__(self) -> int:
-        return max(map(len, self.columns.values()), default=0)
+        columns = [len(column) for column in self.columns.values()]
+        return max([*columns, *(len(column) for column in self.lists.values())], default=0)
 
     def row(self, index: int) -> int:
         """Which row of the file a row is."""
@@ -56,14 +68,17 @@ class FileTable:
         columns = {name: column.take(rows) for name, column in self.columns.items()}
         chosen = np.flatnonzero(rows)
         return replace(
-            self, columns=columns, rows=chosen if self.rows is None else self.rows[chosen]
+            self,
+            columns=columns,
+            rows=chosen if self.rows is None else self.rows[chosen],
+            lists={name: column.take(rows) for name, column in self.lists.items()},
         )
 
     def renamed(self, names: Mapping[str, str]) -> "FileTable":
         """The columns under other names; those without one are left out."""
         return replace(
             self,
-            columns={new: self.columns[old] for old, new in names.items()},
+            columns={new: self.columns[old] for old, new in names.items() if old in self.columns},
             names=list(names.values()),
         )
 
@@ -100,21 +115,24 @@ def read_columns(
     progress: Progress = SILENT,
     *,
     texts: Collection[str] = (),
+    numbers: Collection[str] = (),
     wanted: Callable[[str], bool] = lambda _: True,
 ) -> FileTable:
     """The rows of the CSV (also packed) or Parquet file at `source`, at least one.
 
     texts: columns that stay as CSV writes them, so that 007 and 7 are not the same, and NA is a
         name; only what is empty is a gap there.
+    numbers: columns that hold a number in each cell, or a list of numbers.
     wanted: which columns are read.
     """
     path = existing(source)
     _check_ending(path)
     try:
         if is_parquet(path):
-            table = _read_parquet(path, progress, wanted)
+            table = _read_parquet(path, progress, numbers, wanted)
         else:
             table = _read_csv(CsvFile.at(path), progress, texts, wanted)
+            _read_lists_in(table, numbers)
     except (pa.ArrowException, ValueError, OverflowError, *DAMAGED) as error:
         # pandas' own are ValueErrors; whole numbers of very many digits are an OverflowError.
         raise _unreadable(path, error) from error
@@ -198,16 +216,32 @@ def _texts(file: CsvFile, names: Sequence[str], **how: Any) -> dict[str, ColumnC
     return {name: builder.finish(whole=False) for name, builder in builders.items()}
 
 
-def _read_parquet(path: Path, progress: Progress, wanted: Callable[[str], bool]) -> FileTable:
-    names, parts = _parquet_parts(path, wanted)
-    chosen = [name for name in names if wanted(name)]
+def _read_lists_in(table: FileTable, numbers: Collection[str]) -> None:
+    """Move the columns of numbers that hold lists from `columns` to `lists`."""
+    for name in numbers:
+        if name in table.columns and holds_json_lists(table.columns[name]):
+            table.lists[name] = read_json_lists(table.columns.pop(name), name)
+
+
+def _read_parquet(
+    path: Path, progress: Progress, numbers: Collection[str], wanted: Callable[[str], bool]
+) -> FileTable:
+    lists = _list_columns(path, wanted)
+    others = [name for name in lists if name not in numbers]
+    list_builders = {name: ListBuilder(name) for name in lists if name in numbers}
+    names, parts = _parquet_parts(path, lambda name: wanted(name) and name not in others)
+    chosen = [name for name in names if wanted(name) and name not in lists]
     builders = {name: ColumnBuilder() for name in chosen}
     n = 0
     progress.start("reading the table", None)
     try:
         for part in parts:
+            for name, list_builder in list_builders.items():
+                for chunk in part[name].chunks:
+                    list_builder.add(chunk)
+            frame = to_pandas(part.drop_columns([*list_builders])).rename(columns=str)
             for name, builder in builders.items():
-                builder.add(part[name])
+                builder.add(frame[name].reset_index(drop=True))
             n += len(part)
             progress.step(note=f"{n:,} rows")
     finally:
@@ -215,25 +249,31 @@ def _read_parquet(path: Path, progress: Progress, wanted: Callable[[str], bool])
     columns = {}
     for name in chosen if n else ():
         columns[name] = builders.pop(name).finish(whole=True)
-    return FileTable(path, names, columns)
+    held = {name: builder.finish() for name, builder in list_builders.items()}
+    return FileTable(path, names, columns, lists=held, other_lists=others)
+
+
+def _list_columns(path: Path, wanted: Callable[[str], bool]) -> list[str]:
+    """The wanted columns of a Parquet file whose cells are lists."""
+    schema = pq.ParquetDataset(path).schema if path.is_dir() else pq.read_schema(path)
+    return [each.name for each in schema if is_list_type(each.type) and wanted(each.name)]
 
 
 def _parquet_parts(
     path: Path, wanted: Callable[[str], bool]
-) -> tuple[list[str], Iterator[pd.DataFrame]]:
+) -> tuple[list[str], Iterator[pa.Table]]:
     """The columns, and the rows some at a time."""
     if path.is_dir():  # of several files
-        frame = pd.read_parquet(path).rename(columns=str).reset_index(drop=True)
-        return list(frame.columns), iter([frame])
+        whole = pq.read_table(path)
+        return [str(name) for name in to_pandas(whole.schema.empty_table()).columns], iter([whole])
     file = pq.ParquetFile(path)
     names = [str(name) for name in to_pandas(file.schema_arrow.empty_table()).columns]
     # What else is there may number the rows.
     chosen = [name for name in file.schema_arrow.names if name not in names or wanted(name)]
 
-    def parts() -> Iterator[pd.DataFrame]:
+    def parts() -> Iterator[pa.Table]:
         for batch in file.iter_batches(ROWS_AT_ONCE, columns=chosen, use_threads=False):
-            frame = to_pandas(pa.Table.from_batches([batch]))
-            yield frame.rename(columns=str).reset_index(drop=True)
+            yield pa.Table.from_batches([batch])
 
     return names, parts()
 
