@@ -11,10 +11,15 @@ from tools import check_cycles
 ROOT = Path(__file__).parents[1]
 
 
-def test_there_is_no_import_cycle() -> None:
+@pytest.fixture(scope="module")
+def imports() -> check_cycles.Graph:
     folders = [ROOT / source for source in check_cycles.SOURCES]
     modules = {name: path for folder in folders for name, path in check_cycles.find_modules(folder)}
-    assert check_cycles.find_cycles(check_cycles.read_imports(modules)) == []
+    return check_cycles.read_imports(modules)
+
+
+def test_there_is_no_import_cycle(imports: check_cycles.Graph) -> None:
+    assert check_cycles.find_cycles(imports) == []
 
 
 def test_a_cycle_is_found_even_inside_a_function(tmp_path: Path) -> None:
@@ -44,3 +49,16 @@ def test_the_core_starts_without_the_laboratory() -> None:
     code = "import sys, foretune.search, foretune.automl; print('foretune_lab' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "False"
+
+
+def test_the_final_model_has_two_public_modules(imports: check_cycles.Graph) -> None:
+    """Modules outside of `automl/final_model` import only `fit` and `model` from it."""
+    room = "foretune.automl.final_model"
+    imported = {
+        target
+        for source, targets in imports.items()
+        if not source.startswith(room)
+        for target in targets
+        if target.startswith(room)
+    }
+    assert imported == {f"{room}.fit", f"{room}.model"}

@@ -44,7 +44,7 @@ def life(folder: Path, trials: int, *, dies_at: int = NOBODY, after: bool = Fals
         _count_operations(dies_at, after)
         from foretune.automl.fit_time_model import FitTimeModel
 
-        FitTimeModel.wants_crew = lambda *_: True  # as where the model takes long
+        FitTimeModel.needs_workers = lambda *_: True  # as for a model that takes long
 
     return run_and_end(begin, (*FIT, "--trials", str(trials), "--jobs", "1"))
 

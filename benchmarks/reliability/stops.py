@@ -152,7 +152,7 @@ def main() -> None:
         # As where the model takes long: it is fitted by processes, which must end as well.
         from foretune.automl.fit_time_model import FitTimeModel
 
-        FitTimeModel.wants_crew = lambda *_: True
+        FitTimeModel.needs_workers = lambda *_: True
     root = Path(tempfile.mkdtemp(prefix="stops-"))
     parts = [
         Part(name, signal_name, given.stops, given.seed, root / f"{name}-{signal_name}")

@@ -1,6 +1,6 @@
-"""When the search of a fit ends, so that there is time for the model."""
+"""Decides when the search of a fit ends, so that there is time for the model."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from foretune._base.time_budget import TimeBudget, contention
 from foretune.automl.fit_time_model import SHARE_OF_MODEL, FitTimeModel
@@ -22,10 +22,10 @@ def search_budget(
     workers: int,
     must_end: bool,
 ) -> Budget:
-    """Return when the search of a job ends.
+    """Return the budget of a search.
 
-    rows: all that the final model learns from. workers: how many processes may fit it.
-    must_end: whether the model has to be ready in time, because another one stands in for it.
+    rows: how many the final model learns from. workers: how many processes may fit it. must_end:
+    whether the model must be ready in time, because another model is used otherwise.
     """
     if options.seconds is None:
         return Budget(options.most_trials)
@@ -33,25 +33,19 @@ def search_budget(
     left = max(left, LEAST_SECONDS)
     times, most = FitTimeModel.of(plan, rows=rows), SHARE_OF_MODEL * left
 
-    def expected(trials: Sequence[Trial]) -> float:
+    def model_seconds(trials: Sequence[Trial]) -> float:
         # A pipeline that takes longer is left out when the model is made.
-        possible = times.quick_enough(best_first(trials, plan.metric), most)
-        return min(times.of_model(possible, members=options.ensemble, workers=workers), most)
+        possible = times.select_quick(best_first(trials, plan.metric), most)
+        return min(times.model_seconds(possible, members=options.ensemble, workers=workers), most)
 
     if not must_end:
-        return Budget(options.most_trials, left, expected)
+        return Budget(options.most_trials, left, model_seconds)
     least = LEAST_RESERVE * clock.seconds
-    return Budget(options.most_trials, left, _careful(expected, plan, least, most))
-
-
-def _careful(
-    expected: Callable[[Sequence[Trial]], float], plan: FitPlan, least: float, most: float
-) -> Callable[[Sequence[Trial]], float]:
-    """Return the time for a model that must be ready: other processes may slow it down."""
 
     def reserve(trials: Sequence[Trial]) -> float:
+        # The model must be ready, and other processes may slow it down.
         if not best_first(trials, plan.metric):
             return 0.0
-        return min(max(contention() * expected(trials), least), most)
+        return min(max(contention() * model_seconds(trials), least), most)
 
-    return reserve
+    return Budget(options.most_trials, left, reserve)

@@ -15,7 +15,9 @@ from foretune.automl.final_model.model import Model
 from foretune.automl.final_model.model_file import (
     DESCRIPTION,
     ENTRY,
+    LARGEST,
     read_header,
+    read_model,
     size_in_file,
 )
 from foretune.automl.spaces import SPACES, load_shipped_space
@@ -391,24 +393,21 @@ def test_names_that_lead_elsewhere_and_entries_that_come_twice(saved):
     assert "entries that no model has" in str(caught.value)
 
 
-def test_what_unpacks_to_too_much_is_not_unpacked(saved, monkeypatch):
+def test_a_file_that_is_too_large_when_unpacked_is_refused(saved):
     rewritten(saved, {ENTRY: lambda text: text + b" " * 1_000_000})
     assert saved.stat().st_size < 300_000
-    monkeypatch.setattr("foretune.automl.final_model.model_file.LARGEST_TEXT", 1_000_000)
-    with refuses("not-a-model") as caught:
-        Model.open(saved)
-    assert "larger, when unpacked" in str(caught.value)
+    _refuse_size(saved, LARGEST._replace(text=1_000_000), "is larger, when unpacked")
     rewritten(saved, {ENTRY: bytes.rstrip})
-    monkeypatch.setattr(
-        "foretune.automl.final_model.model_file.LARGEST_FILE", saved.stat().st_size + 1
+    _refuse_size(
+        saved, LARGEST._replace(whole=saved.stat().st_size + 1), "is larger, when unpacked"
     )
+    _refuse_size(saved, LARGEST._replace(whole=1), "is larger than a model can be")
+
+
+def _refuse_size(path, largest, value):
     with refuses("not-a-model") as caught:
-        Model.open(saved)
-    assert "larger, when unpacked" in str(caught.value)
-    monkeypatch.setattr("foretune.automl.final_model.model_file.LARGEST_FILE", 1)
-    with refuses("not-a-model") as caught:
-        Model.open(saved)
-    assert "larger than a model can be" in str(caught.value)
+        read_model(path, largest)
+    assert caught.value.value.startswith(value)
 
 
 @pytest.mark.parametrize("task", list(Task))

@@ -1,8 +1,8 @@
-"""The bytes in which CatBoost keeps its trees, checked before CatBoost's reader sees them.
+"""Checks the bytes in which CatBoost stores its trees, before CatBoost reads them.
 
-CatBoost checks that its flat buffer is one, and not that its numbers fit each other. So the buffer
-must be of the form that CatBoost writes for the models that Foretune fits: symmetric trees on
-columns of numbers, as many leaves as the splits ask for, and splits at borders that are there.
+CatBoost checks the form of its flat buffer, but not that the numbers in it fit each other. This
+module accepts only the form that CatBoost writes for the models that Foretune fits: symmetric
+trees on numeric columns, with the right number of leaves, and splits at borders that exist.
 """
 
 import json
@@ -16,24 +16,24 @@ from foretune.automl.final_model.flatbuffer import FlatTable, root, unpack
 
 MAGIC, FORMAT = b"CBM1", "FlabuffersModel_v1"
 CORE, INFO = 1, 2
-"""Fields of the buffer: its trees, and what CatBoost says about them."""
+"""Fields of the buffer: its trees, and CatBoost's texts about them."""
 DIMENSION, SPLITS, SIZES, STARTS, FEATURES, LEAVES, WEIGHTS = 0, 1, 2, 3, 5, 8, 9
 SCALE, BIAS, BIASES, BINS = 14, 15, 16, 17
 """Fields of the trees."""
-OF_OTHER_KINDS = (4, 6, 7, 10, 11, 12, 13, 18)
-"""Categories, counters, asymmetric trees, texts, embeddings: lists that are empty."""
+OTHER_FIELDS = (4, 6, 7, 10, 11, 12, 13, 18)
+"""Categories, counters, asymmetric trees, texts and embeddings: these lists must be empty."""
 TREATMENT, POSITION, COLUMN, BORDERS = 0, 1, 2, 3
 """Fields of a column."""
 DEEPEST = 16
-"""Splits of a tree, of which CatBoost has no more."""
+"""The most splits that CatBoost allows in a tree."""
 MOST_BORDERS = 254
 MOST_DIMENSIONS = 10_000
 MOST_LEVELS = 12
-"""Of lists and objects in what CatBoost says about its trees."""
+"""How deep lists and objects may be nested in CatBoost's texts about its trees."""
 
 
 def check_catboost(content: bytes) -> None:
-    """Refuse (ValueError) what CatBoost does not write for a model of columns of numbers."""
+    """Raise DamagedPartError unless CatBoost writes such bytes for a model of numeric columns."""
     if content[:4] != MAGIC or unpack(content, "<I", 4) != len(content) - 8:
         _refuse("has no whole model")
     buffer = root(content[8:])
@@ -41,9 +41,9 @@ def check_catboost(content: bytes) -> None:
         _refuse("has another format")
     trees = buffer.table(CORE)
     known = {DIMENSION, SPLITS, SIZES, STARTS, FEATURES, LEAVES, WEIGHTS, SCALE, BIAS, BIASES, BINS}
-    if not set(trees.fields) <= known | {*OF_OTHER_KINDS}:
+    if not set(trees.fields) <= known | {*OTHER_FIELDS}:
         _refuse("has other parts than trees")
-    if any(len(trees.array(field, "u1")) for field in OF_OTHER_KINDS):
+    if any(len(trees.array(field, "u1")) for field in OTHER_FIELDS):
         _refuse("has other columns than numbers, or other trees than symmetric ones")
     _check_trees(trees)
     _check_splits(trees)
@@ -74,7 +74,7 @@ def _check_trees(trees: FlatTable) -> None:
 
 
 def _check_splits(trees: FlatTable) -> None:
-    """Splits are numbers of borders, of all columns in their order."""
+    """Check that each split is the number of a border, counted over all columns in order."""
     counts = []
     for position, column in enumerate(trees.tables(FEATURES)):
         places = {column.scalar(field, "<i", -1) for field in (POSITION, COLUMN)}
@@ -94,9 +94,10 @@ def _check_splits(trees: FlatTable) -> None:
 
 
 def _bins(splits: NDArray[Any], counts: list[int]) -> NDArray[Any]:
-    """(n,), each split as CatBoost packs it: the column among those with borders, and its border.
+    """Pack each split (n,) as CatBoost does.
 
-    Two bytes of the column, one that is 0, and one of the border, counted from 1.
+    Two bytes hold the column (only columns with borders count), one byte is 0, and one byte holds
+    the border, counted from 1.
     """
     used = np.array([count for count in counts if count], dtype=np.int64)
     column = np.repeat(np.arange(len(used)), used)
@@ -106,7 +107,7 @@ def _bins(splits: NDArray[Any], counts: list[int]) -> NDArray[Any]:
 
 
 def _check_info(buffer: FlatTable, dimension: int) -> None:
-    """What CatBoost says about its trees: JSON that is not deep, and a class for each dimension."""
+    """Check CatBoost's texts: their JSON is not deep, and each dimension has a class."""
     about = {each.text(0): each.text(1) for each in buffer.tables(INFO)}
     for name, text in about.items():
         if text[:1] in ("{", "["):
@@ -123,7 +124,7 @@ def _check_json(name: str, text: str, dimension: int) -> None:
     if _levels(plain) > MOST_LEVELS:
         _refuse("says something that is too deep")
     if name == "class_params":
-        # CatBoost looks classes up by these; pipelines know theirs as 0, 1, ...
+        # CatBoost finds classes by these codes; pipelines number their classes 0, 1, ...
         codes = list(range(max(2, dimension)))
         plain = plain if isinstance(plain, dict) else {}
         if any(_codes(plain.get(part)) != codes for part in ("class_names", "class_to_label")):

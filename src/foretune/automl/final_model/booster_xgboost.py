@@ -1,7 +1,7 @@
-"""The bytes in which XGBoost keeps its trees, checked before XGBoost's parser sees them.
+"""Checks the bytes in which XGBoost stores its trees, before XGBoost's parser reads them.
 
-The parser is compiled code that follows the positions that it reads. So the bytes must be of the
-form that XGBoost writes for the models that Foretune fits: trees with one number a leaf, no
+The parser is compiled code and trusts the positions that it reads. This module accepts only the
+form that XGBoost writes for the models that Foretune fits: trees with one number in each leaf, no
 categories, and one of three objectives.
 """
 
@@ -20,21 +20,22 @@ OBJECTIVES = {
     "binary:logistic": "reg_loss_param",
     "multi:softprob": "softmax_multiclass_param",
 }
-"""By their names: where they keep their parameters."""
+"""The name of each objective, and the entry that holds its parameters."""
 NUMBERS = ("base_weights", "loss_changes", "split_conditions", "sum_hessian")
 POSITIONS = ("left_children", "right_children", "parents", "split_indices")
 FLAGS = ("default_left", "split_type")
-OF_CATEGORIES = ("categories", "categories_nodes", "categories_segments", "categories_sizes")
+CATEGORY_LISTS = ("categories", "categories_nodes", "categories_segments", "categories_sizes")
 ROOT = 2**31 - 1
-"""The parent of the first node."""
+"""The number that XGBoost writes as the parent of the first node."""
 MOST_COLUMNS = 2**20
 MOST_THREADS = 256
 LONGEST = 2**16
-"""Characters of a setting; newer versions keep the state of their random numbers as one text."""
+"""The most characters of a setting. Newer versions store the state of their random numbers as one
+text."""
 
 
 def check_xgboost(content: bytes) -> None:
-    """Refuse (ValueError) what XGBoost does not write for a model of plain splits."""
+    """Raise DamagedPartError unless XGBoost writes such bytes for a model of plain splits."""
     document = decode(content)
     try:
         model, config = document["Model"]["learner"], document["Config"]["learner"]
@@ -92,7 +93,7 @@ def _check_trees(model: Mapping[str, Any], columns: int, groups: int) -> None:
 
 
 def _check_tree(tree: Mapping[str, Any], columns: int) -> None:
-    known = {"id", "tree_param", *NUMBERS, *POSITIONS, *FLAGS, *OF_CATEGORIES}
+    known = {"id", "tree_param", *NUMBERS, *POSITIONS, *FLAGS, *CATEGORY_LISTS}
     about = {name: _whole(value) for name, value in tree["tree_param"].items()}
     _require(set(tree) == known, "has a tree of another kind")
     sizes = {len(tree[name]) for name in (*NUMBERS, *POSITIONS, *FLAGS)}
@@ -100,7 +101,7 @@ def _check_tree(tree: Mapping[str, Any], columns: int) -> None:
     _require(about["num_feature"] == columns, "has a tree for other columns")
     plain = about["num_deleted"] == 0 and about["size_leaf_vector"] in (0, 1)
     _require(plain, "has a tree of another kind")
-    _require(all(_is_empty(tree[name]) for name in OF_CATEGORIES), "has categories")
+    _require(all(_is_empty(tree[name]) for name in CATEGORY_LISTS), "has categories")
     for name in (*NUMBERS, *POSITIONS, *FLAGS):
         kind = "f" if name in NUMBERS else "iu"
         _require(tree[name].ndim == 1 and tree[name].dtype.kind in kind, "mixes up its numbers")
@@ -117,7 +118,7 @@ def _check_positions(tree: Mapping[str, Any], columns: int) -> None:
     _require(bool(((left == -1) == (right == -1)).all()), "has a tree that leads nowhere")
     children = np.concatenate([left[inner], right[inner]])
     own = np.concatenate([inner, inner])
-    # Every node but the first is the child of exactly one node before it.
+    # Every node except the first is the child of exactly one earlier node.
     _require(bool(np.array_equal(np.sort(children), np.arange(1, count))), "leads nowhere")
     _require(bool((children > own).all()), "has a tree that leads back")
     _require(bool((parents[children] == own).all()), "has a tree that leads back")
@@ -128,9 +129,9 @@ def _check_positions(tree: Mapping[str, Any], columns: int) -> None:
 def _check_settings(
     whole: Mapping[str, Any], config: Mapping[str, Any], model: Mapping[str, Any]
 ) -> None:
-    """What XGBoost reads beside the trees: the same objective, and few threads of the processor.
+    """Check the settings beside the trees: the same objective, and few threads.
 
-    Newer versions add settings, so those that are unknown here may hold any plain value.
+    Newer versions add settings, so an unknown setting may hold any plain value.
     """
     _require(config["objective"] == model["objective"], "has two objectives")
     about = config.get("learner_model_param", model["learner_model_param"])
@@ -170,7 +171,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def _whole(text: Any) -> int:
-    """A whole number, which XGBoost writes as a text."""
+    """Return a whole number, which XGBoost writes as a text."""
     if not isinstance(text, str) or not text.isascii() or not text.isdigit() or len(text) > 9:
         _refuse("has something else than a whole number")
     return int(text)

@@ -1,6 +1,6 @@
-"""What libraries of boosted trees have put into a model file, checked before they read it.
+"""Checks the parts of a model file that libraries of boosted trees read.
 
-Their readers are compiled, and trust what they read. Each has a check of its own.
+The readers of these libraries are compiled code and trust their input, so each has its own check.
 """
 
 import json
@@ -14,13 +14,13 @@ from foretune.numerics.lightgbm_text import check_text
 
 Node = dict[str, Any]
 ReadEntry = Callable[[str], bytes]
-"""From the name of an entry of the archive to its bytes."""
-CATBOOST_KEPT = frozenset(("__model", "_prediction_values_change", "_loss_value_change"))
-"""What the state of a model of CatBoost holds beside its parameters."""
+"""Takes the name of an entry of the archive and returns its bytes."""
+CATBOOST_STATE = frozenset(("__model", "_prediction_values_change", "_loss_value_change"))
+"""What the state of a CatBoost model holds beside its parameters."""
 
 
 def check_boosters(description: Any, read: ReadEntry) -> None:
-    """Refuse (ValueError) boosters that are not sound, in the description of a file."""
+    """Raise DamagedPartError if a booster in the description of a file is damaged."""
     nodes = list(_nodes(description))
     checked: list[Node] = []
     for node in nodes:
@@ -31,7 +31,7 @@ def check_boosters(description: Any, read: ReadEntry) -> None:
 
 
 def _check_identities(nodes: list[Node], checked: list[Node]) -> None:
-    """Objects of the same number are made once: so each must be one that was checked."""
+    """Refuse a second object with the number of a checked one, because skops makes only one."""
     sound = {id(node) for node in checked}
     numbers = {str(node.get("__id__")) for node in checked}
     if any(str(node.get("__id__")) in numbers and id(node) not in sound for node in nodes):
@@ -57,7 +57,7 @@ def _check_xgboost(booster: Node, read: ReadEntry) -> list[Node]:
 
 def _check_catboost(model: Node, read: ReadEntry) -> list[Node]:
     state, content = _state(model)
-    if any(name.startswith("_") for name in content.keys() - CATBOOST_KEPT):
+    if any(name.startswith("_") for name in content.keys() - CATBOOST_STATE):
         _refuse("has another state")
     handle = _node(content.get("__model"))
     check_catboost(_bytes_of(handle, "BytesNode", read))
@@ -70,11 +70,11 @@ _CHECKS: Mapping[tuple[Any, Any], Callable[[Node, ReadEntry], list[Node]]] = {
     ("catboost.core", "CatBoostClassifier"): _check_catboost,
     ("catboost.core", "CatBoostRegressor"): _check_catboost,
 }
-"""By the class: refuses what is not sound, and gives the nodes that it has looked at."""
+"""The check of each class: it raises for a damaged booster, and returns the nodes it has seen."""
 
 
 def may_hold_boosters(text: bytes) -> bool:
-    """Whether a description names a module of theirs: where it does not, it need not be parsed."""
+    """Return whether a description names a module of these libraries; if not, skip parsing it."""
     return any(str(module).encode() in text for module, _ in _CHECKS)
 
 
@@ -90,7 +90,7 @@ def _nodes(description: Any) -> Iterator[Node]:
 
 
 def _state(booster: Node) -> tuple[Node, Mapping[str, Any]]:
-    """The node of an object's state, which must be a dictionary, and what it holds."""
+    """Return the node of an object's state, which must be a dictionary, and its content."""
     state = booster.get("content")
     if not isinstance(state, dict) or state.get("__loader__") != "DictNode":
         _refuse("has no state")

@@ -1,4 +1,4 @@
-"""From trials to a model: the best configuration, or a blend of the best, fitted to all rows."""
+"""Builds a model from trials: the best one, or a blend of several, fitted to all rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from foretune.automl.final_model.fitting import (
     Check,
     DroppedMember,
     FitLimits,
-    Fitting,
+    MemberFitter,
     sort_by_weight,
 )
 from foretune.automl.final_model.member_selection import BlendOptions, ChosenMember, select_members
@@ -30,40 +30,40 @@ NONE_SOUND = (
     "All pipelines of the best trials are worse than a guess on rows they have learnt from."
 )
 MOST_TRIED = 5
-"""Of the best trials, one after the other, until one can be fitted: each may take long, and mostly
-all of them fail for one reason."""
+"""How many of the best trials are tried, one after the other, until one can be fitted. Each may
+take long, and usually all fail for the same reason."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
-    """What a model is made of."""
+class _ModelParts:
+    """The parts of a model."""
 
     members: tuple[ChosenMember, ...]
-    fitted: Mapping[int, Member]
-    """Their pipelines, by the number of the trial."""
+    pipelines: Mapping[int, Member]
+    """The fitted pipelines, by the number of the trial."""
     blended: float | None
     remark: str
-    lost: Sequence[DroppedMember]
+    dropped: Sequence[DroppedMember]
     interrupted: bool
-    """Whether Ctrl-C ended their fitting, so that some are missing."""
+    """Whether Ctrl-C ended the fitting, so that some members are missing."""
 
 
 @dataclass(frozen=True)
 class FinalModel:
-    """A fitted model, and what it was made of."""
+    """A fitted model and its parts."""
 
     best: Trial
-    """Of those that could be fitted to all rows and saved."""
+    """The best trial that could be fitted to all rows and saved."""
     stands_in: bool
-    """Whether a better trial could not be."""
+    """Whether a better trial could not be fitted or saved."""
     members: tuple[ChosenMember, ...]
     model: Model
     blended: float | None = None
-    """What the blend scores on out-of-fold predictions; None where it is one pipeline."""
+    """The score of the blend on out-of-fold predictions; None if there is one pipeline."""
     remark: str = ""
-    """What the model lacks, or why it is no blend where one was to be expected."""
+    """What the model lacks, or why it is not a blend."""
     interrupted: bool = False
-    """Whether Ctrl-C ended the fitting of the model, which then lacks members."""
+    """Whether Ctrl-C ended the fitting, so that the model lacks members."""
 
 
 def build_model(
@@ -76,10 +76,10 @@ def build_model(
     limits: FitLimits = NO_LIMITS,
     is_spent: bool = False,
 ) -> FinalModel:
-    """Fit the best trial that can be fitted, or the trials that do best together with it.
+    """Fit the best trial that can be fitted, alone or blended with other trials.
 
-    table: all rows. blending: None for the best alone. is_spent: whether the trials are kept and
-    the same job would add none.
+    table: all rows. blending: None for the best trial alone. is_spent: whether the trials are
+    stored and running the job again would add none.
     """
     best = best_first(trials, plan.metric)
     if not best:
@@ -87,21 +87,21 @@ def build_model(
         raise UsageError(
             f"a model needs a trial that succeeded, but none of {len(trials)} did "
             f"({'; '.join(reasons[:3]) or 'none has ended'}): {_remedy(trials)}"
-            f"{_beside(is_spent)}",
+            f"{_spent_remedy(is_spent)}",
             rule="no-trial-succeeded",
             value=len(trials),
         )
-    pace, left = FitTimeModel.of(plan, rows=len(table)), limits.deadline - limits.now()
-    in_time = pace.quick_enough(best, left)
-    parts = _parts(plan, in_time, table, blending, limits)
+    times, left = FitTimeModel.of(plan, rows=len(table)), limits.deadline - limits.now()
+    in_time = times.select_quick(best, left)
+    parts = _fit_parts(plan, in_time, table, blending, limits)
     model = Model.of(
         table,
-        [parts.fitted[each.trial.number] for each in parts.members],
+        [parts.pipelines[each.trial.number] for each in parts.members],
         target=target,
         metric=plan.metric.name,
         shares=plan.shares,
     )
-    late = "" if in_time[0] is best[0] else _explain_missing_best(best[0], pace, left)
+    late = "" if in_time[0] is best[0] else _explain_missing_best(best[0], times, left)
     stopped = INTERRUPTED if parts.interrupted else ""
     return FinalModel(
         parts.members[0].trial,
@@ -109,14 +109,14 @@ def build_model(
         parts.members,
         model,
         parts.blended,
-        " ".join(filter(None, [late, parts.remark, _list_dropped_members(parts.lost), stopped])),
+        " ".join(filter(None, [late, parts.remark, _list_dropped_members(parts.dropped), stopped])),
         parts.interrupted,
     )
 
 
-def _explain_missing_best(trial: Trial, pace: FitTimeModel, left: float) -> str:
-    """That the best trial is no part of the model, and what would make it one."""
-    needed, metric = pace.seconds(trial), pace.plan.metric.name
+def _explain_missing_best(trial: Trial, times: FitTimeModel, left: float) -> str:
+    """Explain that the best trial is not part of the model, and how it could be."""
+    needed, metric = times.seconds(trial), times.plan.metric.name
     return (
         f"Trial {trial.number} scored best, {metric} {trial.values[metric]:.4g}, but is expected "
         f"to learn from all rows for {duration_text(needed)}, and {duration_text(max(left, 0.0))} "
@@ -126,7 +126,7 @@ def _explain_missing_best(trial: Trial, pace: FitTimeModel, left: float) -> str:
 
 
 def _remedy(trials: Sequence[Trial]) -> str:
-    """What may help where no trial succeeded."""
+    """Return what may help if no trial succeeded."""
     limits = "allow more time or memory a trial"
     failed = [trial for trial in trials if trial.status is Status.FAILED]
     others = [trial for trial in failed if not trial.reason.startswith(OUT_OF_LIMITS)]
@@ -136,9 +136,9 @@ def _remedy(trials: Sequence[Trial]) -> str:
     return mend if len(others) == len(trials) else f"{mend}, or {limits}"
 
 
-def _beside(spent: bool) -> str:
-    """What it takes besides: failed trials that are kept leave no place for others."""
-    if not spent:
+def _spent_remedy(is_spent: bool) -> str:
+    """Return what else is needed if stored failed trials leave no room for new ones."""
+    if not is_spent:
         return ""
     return (
         "; failed trials count, so raise --trials as well, or begin anew with another --out (or "
@@ -146,25 +146,26 @@ def _beside(spent: bool) -> str:
     )
 
 
-def _parts(
+def _fit_parts(
     plan: FitPlan,
     best: Sequence[Trial],
     table: Table,
     blending: BlendOptions | None,
     limits: FitLimits,
-) -> _Parts:
-    """What the model is made of: the best trial that can be, and those that join it."""
+) -> _ModelParts:
+    """Fit the best trial that can be fitted, and the trials that join it; raise if none can."""
     check = Check(plan, table, without_columns(plan.table, plan.protocol))
-    parts = _first_parts(best, blending, check, limits)
-    if not parts.fitted and any(why == NOT_SOUND for _, why in parts.lost):
-        # Rather a model that is not what it promised to be than none.
-        parts = _first_parts(best, blending, replace(check, guess=None), limits)
+    parts = _try_best_trials(best, blending, check, limits)
+    if not parts.pipelines and any(reason == NOT_SOUND for _, reason in parts.dropped):
+        # A model that is worse than its trials is better than none.
+        parts = _try_best_trials(best, blending, replace(check, guess=None), limits)
         parts = replace(parts, remark=f"{parts.remark} {NONE_SOUND}".strip())
-    if not parts.fitted:
-        reasons = sorted({why for _, why in parts.lost})
+    if not parts.pipelines:
+        reasons = sorted({reason for _, reason in parts.dropped})
         raise UsageError(
             "a model needs a trial that can be fitted to all rows and saved, but none of "
-            f"{_of_all(min(MOST_TRIED, len(best)), len(best))} could ({'; '.join(reasons[:3])}): "
+            f"{_count_best(min(MOST_TRIED, len(best)), len(best))} could "
+            f"({'; '.join(reasons[:3])}): "
             "choose other estimators or fewer rows, or allow more memory",
             rule="no-trial-can-be-fitted",
             value=min(MOST_TRIED, len(best)),
@@ -172,42 +173,44 @@ def _parts(
     return parts
 
 
-def _first_parts(
+def _try_best_trials(
     best: Sequence[Trial], blending: BlendOptions | None, check: Check, limits: FitLimits
-) -> _Parts:
-    """Of the first of the best trials that passes; without any fitted where none does."""
-    fitting, rows = Fitting(check, limits), len(check.table)
+) -> _ModelParts:
+    """Fit the first of the best trials that passes the check; no pipelines if none does."""
+    fitter, rows = MemberFitter(check, limits), len(check.table)
     candidates = best
     for _ in range(min(MOST_TRIED, len(best))):
         members, blended, remark = select_members(check.plan, candidates, blending, rows=rows)
-        fitting.fit(members)
+        fitter.fit(members)
         wanted = [each.trial for each in sort_by_weight(members)]
-        usable = fitting.usable(best if fitting.interrupted else wanted)
-        if usable and (fitting.interrupted or usable[0] is wanted[0]):
+        usable = fitter.select_usable(best if fitter.interrupted else wanted)
+        if usable and (fitter.interrupted or usable[0] is wanted[0]):
             if usable != wanted:
                 # The weights were chosen for all of them together.
                 ready = [trial for trial in candidates if trial in usable]
                 members, blended, remark = select_members(check.plan, ready, blending, rows=rows)
-            fitted = {
-                each.trial.number: replace(fitting.member(each.trial), weight=each.weight)
+            pipelines = {
+                each.trial.number: replace(fitter.member(each.trial), weight=each.weight)
                 for each in members
             }
-            return _Parts(members, fitted, blended, remark, fitting.lost, fitting.interrupted)
-        lost = [trial.number for trial, _ in fitting.lost]
-        candidates = [trial for trial in candidates if trial.number not in lost]
+            return _ModelParts(
+                members, pipelines, blended, remark, fitter.dropped, fitter.interrupted
+            )
+        dropped = [trial.number for trial, _ in fitter.dropped]
+        candidates = [trial for trial in candidates if trial.number not in dropped]
         if not candidates:
             break
-    return _Parts((), {}, None, "", fitting.lost, interrupted=False)
+    return _ModelParts((), {}, None, "", fitter.dropped, interrupted=False)
 
 
-def _of_all(tried: int, trials: int) -> str:
-    if tried == trials:
+def _count_best(number: int, trials: int) -> str:
+    if number == trials:
         return count_text(trials, "trial")
-    return f"the best {tried} of {count_text(trials, 'trial')}"
+    return f"the best {number} of {count_text(trials, 'trial')}"
 
 
-def _list_dropped_members(lost: Sequence[DroppedMember]) -> str:
-    if not lost:
+def _list_dropped_members(dropped: Sequence[DroppedMember]) -> str:
+    if not dropped:
         return ""
-    said = ", ".join(f"trial {trial.number} ({why})" for trial, why in lost)
-    return f"Left out of the model: {said}."
+    text = ", ".join(f"trial {trial.number} ({reason})" for trial, reason in dropped)
+    return f"Left out of the model: {text}."

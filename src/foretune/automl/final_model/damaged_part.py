@@ -1,10 +1,10 @@
-"""What is raised for a part of a model file that its library cannot have written."""
+"""The error for a part of a model file that its library cannot have written."""
 
 
 class DamagedPartError(ValueError):
-    """A part of a pipeline is damaged, or made by hand to do harm.
+    """A part of a pipeline is damaged, or was made to do harm.
 
-    part: what it is, such as "booster".
+    part: its kind, such as "booster".
     """
 
     def __init__(self, message: str, *, part: str = "booster") -> None:

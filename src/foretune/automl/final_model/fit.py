@@ -1,7 +1,7 @@
-"""The way into this room: from the trials of a search to the final model.
+"""The entry point of this folder: fits the final model from the trials of a search.
 
-`fit_final_model` is all that other rooms call here, beside `model.Model`. It keeps the time: what
-the model learns from is chosen by how long it is expected to take.
+Modules outside of this folder import only this module and `model`; tests/test_house.py checks it.
+`fit_final_model` keeps the time: it chooses rows by how long the model should take.
 """
 
 import math
@@ -25,15 +25,15 @@ from foretune.tables.table import Table
 __all__ = ["FinalModel", "FinalModelRequest", "fit_final_model"]
 
 SHARE_FOR_SAFETY = 0.25
-"""The share of the time left that a model of the search's rows may take, which is used if a model
+"""The share of the remaining time that a model of the search's rows may take. It is used if a model
 of all rows is not ready in time."""
 SHARE_TO_USE = 0.7
-"""The share of the time left that a model should take, if its rows are chosen by the time."""
+"""The share of the remaining time that a model should take if the time limits its rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FinalModelRequest:
-    """What a final model is made of, and what it may take."""
+    """The parts and the limits of a final model."""
 
     plan: FitPlan
     table: Table
@@ -41,33 +41,33 @@ class FinalModelRequest:
     target: str
     trials: tuple[Trial, ...]
     ensemble: int = 1
-    """How many trials may be blended at most."""
+    """The most trials in a blend."""
     predictions: Path | None = None
     """The folder of the trials' out-of-fold predictions; None if there are none to blend."""
     clock: TimeBudget = field(default_factory=TimeBudget)
     must_end: bool = False
-    """Whether another model stands in for one that is not ready in time."""
+    """Whether another model is used if this one is not ready in time."""
     is_spent: bool = False
-    """Whether the trials are kept and the same job would add none."""
+    """Whether the trials are stored and running the job again would add none."""
     is_saved: bool = False
-    """Whether the model has to fit into a file."""
+    """Whether the model must fit into a file."""
     processes: int | None = None
-    """How many processes fit slow pipelines within limits; None to fit all of them here."""
+    """How many processes fit slow pipelines within limits; None to fit all in this process."""
     folder: Path = Path()
-    """Where the table lies meanwhile."""
+    """Where the processes read the table."""
     memory_bytes: int | None = None
-    """The limit of a process that fits as many rows as a trial does."""
+    """The memory limit of a process that fits as many rows as a trial does."""
     progress: Progress = SILENT
     fit: FitPipeline = refit
-    """How a pipeline is fitted."""
+    """The function that fits a pipeline."""
     contention: float = field(default_factory=contention)
-    """How many times longer work takes now, because the machine is busy."""
+    """How many times longer work takes because the machine is busy."""
 
 
 def fit_final_model(request: FinalModelRequest) -> FinalModel:
-    """Fit the best trial to all rows, or a blend of trials that do best together.
+    """Fit the best trial, or a blend of the trials that do best together, to all rows.
 
-    If the model must be ready in time, it learns from as many rows as there is time for. Raises
+    If the model must be ready in time, it learns from as many rows as the time allows. Raises
     UsageError if no trial succeeded or none can be fitted.
     """
     clock, table = request.clock, request.table
@@ -75,24 +75,27 @@ def fit_final_model(request: FinalModelRequest) -> FinalModel:
         return _build(request, table, model_deadline(clock))
     safe = _fit_search_rows(request)
     rows = rows_in_time(request)
-    learnt = table if rows is None else table.sample(rows, seed=request.plan.protocol.seed)
+    sample = table if rows is None else table.sample(rows, seed=request.plan.protocol.seed)
     try:
-        made = _build(request, learnt, clock.model_end)
+        model = _build(request, sample, clock.model_end)
     except (UsageError, KeyboardInterrupt) as error:
         if safe is None:
             raise
         stopped = isinstance(error, KeyboardInterrupt)
-        return replace(_of_fewer_rows(safe, request.plan.table, table), interrupted=stopped)
-    return made if rows is None else _of_fewer_rows(made, learnt, table)
+        return replace(_add_rows_remark(safe, request.plan.table, table), interrupted=stopped)
+    return model if rows is None else _add_rows_remark(model, sample, table)
 
 
 def rows_in_time(request: FinalModelRequest) -> int | None:
-    """Return how many rows the best trial can learn from in time; None if a trial can from all."""
+    """Return how many rows the best trial can learn from in time.
+
+    None if a trial can learn from all rows in time.
+    """
     plan, left = request.plan, request.clock.remaining_for_model()
     times = FitTimeModel.of(plan, rows=len(request.table))
     best = best_first(request.trials, plan.metric)
     expected = [request.contention * times.seconds(trial) for trial in best]
-    # The time of a trial may be unknown, which is not a number.
+    # An unknown time is NaN, and no comparison with it is true.
     if not best or any(not seconds > left for seconds in expected):
         return None
     share: float = (SHARE_TO_USE * left / expected[0]) ** (1.0 / times.power(best[0]))
@@ -103,7 +106,7 @@ def rows_in_time(request: FinalModelRequest) -> int | None:
 def model_deadline(clock: TimeBudget) -> float:
     """Return when the model should be ready, by the monotonic clock.
 
-    It has at least the share of the time that the search leaves to it at the latest.
+    A search that ends late still leaves the model its share of the time.
     """
     if not clock.is_limited:
         return math.inf
@@ -137,7 +140,7 @@ def _build(request: FinalModelRequest, table: Table, deadline: float) -> FinalMo
 
 
 def _fit_search_rows(request: FinalModelRequest) -> FinalModel | None:
-    """Fit the best trial to the rows of the search, if all rows take much longer."""
+    """Fit the best trial to the rows of the search if all rows take much longer; else None."""
     plan, clock = request.plan, request.clock
     best = best_first(request.trials, plan.metric)[:1]
     grown = FitTimeModel.of(plan, rows=len(request.table)).growth > MOST_GROWTH_HERE
@@ -152,10 +155,10 @@ def _fit_search_rows(request: FinalModelRequest) -> FinalModel | None:
         return None
 
 
-def _of_fewer_rows(made: FinalModel, learnt: Table, table: Table) -> FinalModel:
+def _add_rows_remark(model: FinalModel, sample: Table, table: Table) -> FinalModel:
     """Add the remark that there was no time to learn from all rows."""
     remark = (
-        f"The model learns from {len(learnt):,} of {len(table):,} rows, because there was no time "
+        f"The model learns from {len(sample):,} of {len(table):,} rows, because there was no time "
         "for more: give more --time for all of them."
     )
-    return replace(made, remark=f"{remark} {made.remark}".strip())
+    return replace(model, remark=f"{remark} {model.remark}".strip())

@@ -1,4 +1,4 @@
-"""The pipelines of a model: fitted to all rows, and looked at before they are part of it."""
+"""Fits the pipelines of a model to all rows, and checks each before it becomes a member."""
 
 import math
 import time
@@ -11,6 +11,7 @@ from foretune._base.progress import SILENT, Progress
 from foretune.automl.estimators.fitted_pipeline import FitPipeline, Member, refit
 from foretune.automl.final_model.member_selection import ChosenMember
 from foretune.automl.final_model.model_file import (
+    LARGEST,
     Room,
     Size,
     TooLargeError,
@@ -28,52 +29,53 @@ from foretune.run import stopping
 from foretune.run.executor import Limits
 from foretune.tables.table import Table
 
-FITTING = "fitting the model"
+ACTIVITY = "fitting the model"
 NOT_SOUND = "worse than a guess on rows that it has learnt from"
 NO_TIME = "no time was left for it"
 MOST_LETTERS = 200
-"""Of what an error says of itself."""
+"""The most letters of an error that a message repeats."""
 SLACK = 3.0
-"""A pipeline may take so many times the CPU time that its trial lets expect."""
+"""A pipeline may take this many times the CPU time that its trial predicts."""
 LEAST_SECONDS = 60.0
-"""Or this, if that is more: of what takes little, the trial tells little."""
+"""A pipeline may always take this CPU time, because a short trial predicts little."""
 LONG_SECONDS = 60.0
-"""What is expected to take longer is said beforehand."""
+"""Progress tells the expected time if it is longer than this."""
 MOST_SECONDS_HERE = 2.0
 MOST_SHARE_HERE = 0.3
-"""Where the fitting must end in time, this process fits what takes no longer than these seconds, or
-than this share of the time that is left: it cannot end a fit that has begun."""
-BUSY = 10.0
-"""And so many times this limit on the clock: others may use the machine, but what hangs must end.
-"""
+"""If fitting must end in time, this process fits only what takes at most these seconds or this
+share of the remaining time, because it cannot stop a fit that has begun."""
+WALL_SLACK = 10.0
+"""The limit on the clock is this many times the CPU limit: other programs may use the machine, but
+a pipeline that hangs must end."""
 
 DroppedMember: TypeAlias = tuple[Trial, str]
-"""A trial that can be no part of the model, and why; an error itself would keep its pipeline."""
+"""A trial that cannot be part of the model, and the reason as a text: an error would keep its
+pipeline in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class FitLimits:
-    """What fitting a model may take."""
+    """What fitting a model may use."""
 
     workers: FitWorkers | None = None
-    """What fits slow pipelines within limits; None to fit all of them here."""
+    """The processes that fit slow pipelines within limits; None to fit all in this process."""
     progress: Progress = SILENT
     is_saved: bool = False
-    """Whether the model has to fit into a file."""
-    largest_file: float | None = None
-    """The size of that file at most; that of every model file if not given."""
+    """Whether the model must fit into a file."""
+    largest_file: float = LARGEST.whole
+    """The most bytes of that file."""
     deadline: float = math.inf
-    """When it should be ready, by the monotonic clock: what joins the best is not waited for."""
+    """When the model should be ready, by the monotonic clock. Only the best trial may be later."""
     must_end: bool = False
-    """Whether not even the best is waited for then, because there is another model to use."""
+    """Whether even the best trial must end by then, because there is another model to use."""
     fit: FitPipeline = refit
-    """How a pipeline is fitted."""
+    """The function that fits a pipeline."""
     now: Callable[[], float] = time.monotonic
     """The clock."""
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more may be fitted."""
+        """Whether no more pipelines may be fitted."""
         return self.must_end and self.now() >= self.deadline
 
 
@@ -82,59 +84,59 @@ NO_LIMITS = FitLimits()
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What a pipeline must pass to be part of a model."""
+    """The check that a pipeline must pass to be part of a model."""
 
     plan: FitPlan
     table: Table
     guess: float | None
-    """What one scores without any column; None where no pipeline has to be better."""
+    """The score of a guess without any column; None if no pipeline has to be better."""
 
-    def is_sound(self, made: Member, trial: Trial) -> bool:
-        """Whether it is what its trial promised, as far as rows that it has learnt from tell."""
+    def is_sound(self, member: Member, trial: Trial) -> bool:
+        """Return whether a pipeline is about as good as its trial, on rows it has learnt from."""
         promised = trial.values[self.plan.metric.name]
         return self.guess is None or is_sound(
-            made, self.table, self.plan.protocol, promised=promised, guessed=self.guess
+            member, self.table, self.plan.protocol, promised=promised, guessed=self.guess
         )
 
 
-class Fitting:
-    """Pipelines that learn from all rows, each once: what is ready can be part of the model.
+class MemberFitter:
+    """Fits pipelines to all rows, each once; those that are ready can be part of the model.
 
-    Trials have limits of time and memory, and may have seen fewer rows. Where many more rows or
-    seconds are to be expected, a crew fits within limits that are derived from the trial's.
+    Trials have limits of time and memory, and may have seen fewer rows. If fitting should take
+    many more rows or seconds, worker processes do it, within limits derived from the trials.
     """
 
     def __init__(self, check: Check, limits: FitLimits) -> None:
         self._check, self._limits = check, limits
-        self._pace = FitTimeModel.of(check.plan, rows=len(check.table))
+        self._times = FitTimeModel.of(check.plan, rows=len(check.table))
         self._ready: dict[int, tuple[Member, Size]] = {}
-        """By the number of the trial."""
-        self.lost: list[DroppedMember] = []
+        """The fitted pipelines, by the number of the trial."""
+        self.dropped: list[DroppedMember] = []
         self.interrupted = False
-        """Whether Ctrl-C ended the fitting, so that some are neither ready nor lost."""
+        """Whether Ctrl-C ended the fitting; then some pipelines are neither ready nor dropped."""
 
     def fit(self, members: Sequence[ChosenMember]) -> None:
         """Fit the first member, the best, and as many of the others as there is time for.
 
-        Without the best, the others are not waited for: which do best with the next best is
-        another question. What is ready stays so. Ctrl-C is passed on where nothing is.
+        If the best one fails, fitting stops, because the next best may need other members.
+        Pipelines that are ready are kept. Ctrl-C is passed on if none is ready.
         """
         best, *others = [each.trial for each in sort_by_weight(members)]
         todo = [trial for trial in (best, *others) if trial.number not in self._ready]
         if not todo:
             return
         if self._limits.is_over:
-            self.lost += [(trial, NO_TIME) for trial in todo]
+            self.dropped += [(trial, NO_TIME) for trial in todo]
             return
         progress = self._limits.progress
         progress.start(self._progress_text(todo), len(todo))
         try:
-            with stopping.absorb_requests(), closing(self._pipelines(best, todo)) as made:
-                for trial, member in made:
-                    self._take_in(trial, member)
+            with stopping.absorb_requests(), closing(self._fit_each(best, todo)) as results:
+                for trial, result in results:
+                    self._add(trial, result)
                     progress.step()
                     stopping.check()
-                    if self._is_lost(best):
+                    if self._is_dropped(best):
                         return
         except KeyboardInterrupt:
             if not self._ready:
@@ -143,11 +145,11 @@ class Fitting:
             return
         finally:
             progress.stop()
-        late = [t for t in todo if t.number not in self._ready and not self._is_lost(t)]
-        self.lost += [(trial, NO_TIME) for trial in late]
+        late = [t for t in todo if t.number not in self._ready and not self._is_dropped(t)]
+        self.dropped += [(trial, NO_TIME) for trial in late]
 
-    def usable(self, trials: Sequence[Trial]) -> list[Trial]:
-        """Those that are ready and have room beside the ones before them."""
+    def select_usable(self, trials: Sequence[Trial]) -> list[Trial]:
+        """Return the trials whose pipelines are ready and fit into one file, in this order."""
         room, found = Room(self._limits.largest_file), []
         for trial in trials:
             if trial.number not in self._ready:
@@ -156,100 +158,100 @@ class Fitting:
                 room.take(self._ready[trial.number][1])
             except TooLargeError as error:
                 del self._ready[trial.number]
-                self.lost.append((trial, str(error)))
+                self.dropped.append((trial, str(error)))
             else:
                 found.append(trial)
         return found
 
     def member(self, trial: Trial) -> Member:
-        """The pipeline of a trial that is ready."""
+        """Return the pipeline of a trial that is ready."""
         return self._ready[trial.number][0]
 
     def _progress_text(self, todo: Sequence[Trial]) -> str:
-        """What is being done, and for how long, where that is long."""
-        crew = self._limits.workers
-        seconds = self._pace.together(todo, 1 if crew is None else crew.workers)
-        return FITTING if seconds < LONG_SECONDS else f"{FITTING}, about {duration_text(seconds)}"
+        """Return the activity, and its expected time if that is long."""
+        workers = self._limits.workers
+        seconds = self._times.total_seconds(todo, 1 if workers is None else workers.workers)
+        return ACTIVITY if seconds < LONG_SECONDS else f"{ACTIVITY}, about {duration_text(seconds)}"
 
-    def _take_in(self, trial: Trial, made: Member | str) -> None:
-        """Keep a pipeline if it can be part of a model; else why not."""
+    def _add(self, trial: Trial, result: Member | str) -> None:
+        """Keep a pipeline if it can be part of a model; otherwise keep the reason."""
         try:
-            if isinstance(made, str):
-                self.lost.append((trial, made))
-            elif not self._check.is_sound(made, trial):
-                self.lost.append((trial, NOT_SOUND))
+            if isinstance(result, str):
+                self.dropped.append((trial, result))
+            elif not self._check.is_sound(result, trial):
+                self.dropped.append((trial, NOT_SOUND))
             else:
-                size = size_in_file(made.pipeline) if self._limits.is_saved else Size(0, 0)
-                self._ready[trial.number] = made, size
+                size = size_in_file(result.pipeline) if self._limits.is_saved else Size(0, 0)
+                self._ready[trial.number] = result, size
         except Exception as error:
-            self.lost.append((trial, _why(error)))
+            self.dropped.append((trial, _reason(error)))
 
-    def _is_lost(self, trial: Trial) -> bool:
-        return any(each is trial for each, _ in self.lost)
+    def _is_dropped(self, trial: Trial) -> bool:
+        return any(each is trial for each, _ in self.dropped)
 
     def _is_enough(self, best: Trial, more: float = 0.0) -> bool:
-        """Whether what takes so many seconds more would be too late, and there is a model.
+        """Return whether this many more seconds would be too late, and there is a model already.
 
-        That is the best trial's, or another one where the fitting must end.
+        There is one if the best trial is ready, or if another model can be used instead.
         """
-        is_possible = self._limits.must_end or best.number in self._ready
-        return is_possible and self._limits.now() + more > self._limits.deadline
+        has_model = self._limits.must_end or best.number in self._ready
+        return has_model and self._limits.now() + more > self._limits.deadline
 
-    def _pipelines(
+    def _fit_each(
         self, best: Trial, trials: Sequence[Trial]
     ) -> Generator[tuple[Trial, Member | str]]:
-        """The pipeline of each trial, or why there is none, as they get ready."""
+        """Yield each trial with its pipeline, or with the reason why there is none, when ready."""
         table, seed = self._check.table, self._check.plan.protocol.seed
         waiting = list(trials)
-        crew = self._limits.workers
-        if crew is not None and self._wants_crew(trials):
-            by_crew = crew.fit_each(
+        workers = self._limits.workers
+        if workers is not None and self._needs_workers(trials):
+            results = workers.fit_each(
                 [trial.config for trial in trials],
                 table,
                 seed=seed,
-                limits=self._limits_of(crew, trials),
+                limits=self._limits_of(workers, trials),
                 is_enough=lambda: self._is_enough(best),
             )
-            # Processes that do not start, or a full disk: then here.
-            with suppress(ForetuneError, OSError), closing(by_crew):
-                for place, member in by_crew:
+            # If processes do not start or the disk is full, this process fits the rest.
+            with suppress(ForetuneError, OSError), closing(results):
+                for place, result in results:
                     waiting.remove(trials[place])
-                    yield trials[place], member
+                    yield trials[place], result
         for trial in waiting:
-            if self._is_enough(best, sum(self._pace.measure_seconds([trial]))):
+            if self._is_enough(best, sum(self._times.finite_seconds([trial]))):
                 continue
             try:
                 yield trial, self._limits.fit(trial.config, table, seed=seed)
             except Exception as error:
-                yield trial, _why(error)
+                yield trial, _reason(error)
 
-    def _wants_crew(self, trials: Sequence[Trial]) -> bool:
-        """Whether processes fit these pipelines: only what a process does can be ended in time."""
-        if self._pace.wants_crew(trials):
+    def _needs_workers(self, trials: Sequence[Trial]) -> bool:
+        """Return whether worker processes fit these pipelines; only they can be stopped in time."""
+        if self._times.needs_workers(trials):
             return True
         left = self._limits.deadline - self._limits.now()
         most = max(MOST_SECONDS_HERE, MOST_SHARE_HERE * left)
-        return self._limits.must_end and sum(self._pace.measure_seconds(trials)) > most
+        return self._limits.must_end and sum(self._times.finite_seconds(trials)) > most
 
-    def _limits_of(self, crew: FitWorkers, trials: Sequence[Trial]) -> Limits:
-        """What one of these pipelines may take: as much more than a trial as it has more rows."""
-        memory = crew.memory_bytes
-        known = self._pace.measure_seconds(trials)
-        cpu = max(LEAST_SECONDS, SLACK * max(known)) if known else None
+    def _limits_of(self, workers: FitWorkers, trials: Sequence[Trial]) -> Limits:
+        """Return the limits of one of these pipelines; more rows than a trial's allow more."""
+        memory = workers.memory_bytes
+        seconds = self._times.finite_seconds(trials)
+        cpu = max(LEAST_SECONDS, SLACK * max(seconds)) if seconds else None
         return Limits(
-            wall_seconds=None if cpu is None else BUSY * cpu,
+            wall_seconds=None if cpu is None else WALL_SLACK * cpu,
             cpu_seconds=cpu,
-            memory_bytes=None if memory is None else int(memory * max(1.0, self._pace.growth)),
+            memory_bytes=None if memory is None else int(memory * max(1.0, self._times.growth)),
         )
 
 
 def sort_by_weight(members: Sequence[ChosenMember]) -> list[ChosenMember]:
-    """The first, which is the best, then those that count most."""
+    """Return the first member, which is the best, and then the others by weight."""
     return [members[0], *sorted(members[1:], key=lambda each: -each.weight)]
 
 
-def _why(error: Exception) -> str:
-    said = " ".join(str(error).split())[:MOST_LETTERS]
+def _reason(error: Exception) -> str:
+    text = " ".join(str(error).split())[:MOST_LETTERS]
     if isinstance(error, TooLargeError | UnknownFormatError):
-        return said
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

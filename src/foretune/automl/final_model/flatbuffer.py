@@ -1,7 +1,7 @@
-"""The few parts of flat buffers that are needed to look into the models of CatBoost.
+"""Reads the parts of flat buffers that CatBoost's models use.
 
-A buffer holds tables and vectors, which refer to each other by distances in bytes. Whatever would
-lie outside of the buffer is refused (ValueError).
+A buffer holds tables and vectors, which refer to each other by distances in bytes. A reference
+that leads out of the buffer raises DamagedPartError.
 """
 
 import struct
@@ -14,22 +14,22 @@ from foretune.automl.final_model.damaged_part import DamagedPartError
 
 
 class FlatTable(NamedTuple):
-    """A table: where each of its fields stands, by the number of the field."""
+    """A table: the position of each of its fields, by the number of the field."""
 
     content: bytes
     fields: dict[int, int]
 
     def scalar(self, field: int, form: str, default: float) -> float:
-        """A number of the form `struct` knows; one that is not there has its default."""
+        """Return a number in a format of `struct`, or the default if the field is absent."""
         place = self.fields.get(field)
         return default if place is None else float(unpack(self.content, form, place))
 
     def table(self, field: int) -> "FlatTable":
-        """A table that this one refers to."""
+        """Return a table that this one refers to."""
         return read_table(self.content, self._target(field))
 
     def tables(self, field: int) -> list["FlatTable"]:
-        """A vector of tables; one that is not there is empty."""
+        """Return a vector of tables; empty if the field is absent."""
         if field not in self.fields:
             return []
         places = self.array(field, "<u4")
@@ -38,7 +38,7 @@ class FlatTable(NamedTuple):
         return [read_table(self.content, start) for start in starts]
 
     def array(self, field: int, dtype: Any) -> NDArray[Any]:
-        """A vector of numbers; one that is not there is empty."""
+        """Return a vector of numbers; empty if the field is absent."""
         if field not in self.fields:
             return np.zeros(0, dtype)
         start = self._target(field)
@@ -48,7 +48,7 @@ class FlatTable(NamedTuple):
         return np.frombuffer(self.content, kind, count, start + 4)
 
     def text(self, field: int) -> str:
-        """A text; one that is not there is empty."""
+        """Return a text; empty if the field is absent."""
         return self.array(field, "u1").tobytes().decode()
 
     def _target(self, field: int) -> int:
@@ -59,12 +59,12 @@ class FlatTable(NamedTuple):
 
 
 def root(content: bytes) -> FlatTable:
-    """The table that a buffer begins with."""
+    """Return the table that a buffer begins with."""
     return read_table(content, int(unpack(content, "<I", 0)))
 
 
 def read_table(content: bytes, start: int) -> FlatTable:
-    """The table at a place of a buffer."""
+    """Read the table at a position of a buffer."""
     form = start - int(unpack(content, "<i", start))
     size, length = int(unpack(content, "<H", form)), int(unpack(content, "<H", form + 2))
     if size < 4 or size % 2:
@@ -80,7 +80,7 @@ def read_table(content: bytes, start: int) -> FlatTable:
 
 
 def unpack(content: bytes, form: str, place: int) -> Any:
-    """A number at a place, which must lie in the content."""
+    """Return the number at a position, which must lie in the content."""
     if not 0 <= place <= len(content) - struct.calcsize(form):
         raise DamagedPartError("the flat buffer of its booster leads out of itself")
     return struct.unpack_from(form, content, place)[0]

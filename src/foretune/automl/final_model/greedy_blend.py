@@ -1,8 +1,9 @@
-"""Which models do best together: greedy selection with replacement on out-of-fold predictions.
+"""Greedy selection, with replacement, of the models that do best together.
 
 Caruana, Niculescu-Mizil, Crew and Ksikes, "Ensemble selection from libraries of models" (ICML
-2004): begin with the best few models, then add, again and again, the model that helps the mean
-most; a model that is added twice counts double. The best model is always part of it.
+2004): start with the best few models, then repeatedly add the model that improves the mean of the
+out-of-fold predictions most. A model that is added twice counts twice. The best model is always
+part of the blend.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,19 +17,19 @@ from foretune.errors import UsageError
 from foretune.tables.target import Task
 
 ROUNDS = 50
-"""How many models are added after the first few, with repetition."""
+"""How many times a model is added after the first few."""
 PATIENCE = 10
-"""After so many that did not help, no more are added."""
+"""Selection stops after this many additions without improvement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blend:
-    """How much each model counts."""
+    """The weight of each model."""
 
     weights: Floats
-    """(m,), with sum 1; zero for those left out."""
+    """(m,), with sum 1; zero for models that are left out."""
     score: float
-    """What the blend scores on the rows it was chosen on."""
+    """The score of the blend on the rows that chose it."""
 
 
 def blend(
@@ -42,13 +43,12 @@ def blend(
     folds: Sequence[int] = (),
     counting: Floats | None = None,
 ) -> Blend:
-    """The weights under which the mean of some predictions scores best.
+    """Find the weights with which the mean of some predictions scores best.
 
-    predictions: (n, classes) probabilities or (n, 1) numbers of each model, which had not seen
-    those rows, all of them finite, the best model first; no copy is made of all, because they may
-    be large. y: (n,), codes or numbers. most: how many models may have a weight. folds: how many
-    of the rows were scored together, in their order; all if empty. counting: (n,), how much rows
-    count; alike if None.
+    predictions: for each model, the best model first, finite out-of-fold predictions: (n, classes)
+    probabilities or (n, 1) numbers. They are not copied, because they may be large. y: (n,) codes
+    or numbers. most: how many models may have a weight. folds: the numbers of rows that are scored
+    together, in order; all rows if empty. counting: (n,) row weights; equal if None.
     """
     if not len(predictions) or most < 1:
         raise UsageError(
@@ -57,7 +57,7 @@ def blend(
             rule="empty-blend",
         )
     loss = _loss_of(y, metric, task, folds or (len(y),), counting)
-    counts, total, lowest = _beginning(predictions, most, loss)
+    counts, total, lowest = _choose_first(predictions, most, loss)
     found, last_gain = counts.copy(), 0
     for number in range(rounds):
         full = np.count_nonzero(counts) >= most
@@ -77,9 +77,9 @@ def blend(
 def _loss_of(
     y: Floats, metric: str, task: Task, folds: Sequence[int], counting: Floats | None
 ) -> Callable[[Floats], float]:
-    """(n, classes or 1) predictions -> what is minimised, the mean over folds as trials have it.
+    """Return the function from mean predictions (n, classes or 1) to the loss.
 
-    Undefined scores count as the worst.
+    The loss is the mean over folds, as for trials. An undefined score is the worst.
     """
     chosen = scorer(metric, task)
     ends = np.cumsum(folds)
@@ -101,12 +101,12 @@ def _loss_of(
     return loss
 
 
-def _beginning(
+def _choose_first(
     predictions: Sequence[Floats], most: int, loss: Callable[[Floats], float]
 ) -> tuple[Floats, Floats, float]:
-    """As many of the best models as do best together, once each; of equals, the fewest.
+    """Choose how many of the best models, once each, do best together; the fewest if tied.
 
-    Returns how often each model counts, the sum of their predictions, what that loses.
+    Returns how often each model counts, the sum of their predictions, and their loss.
     """
     total = np.zeros(predictions[0].shape)
     losses = []

@@ -1,4 +1,4 @@
-"""Which trials a model is made of: the best alone, or with others that do best together with it."""
+"""Selects the trials of a model: the best alone, or the best blended with others."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from foretune.experience.trial import Trial
 CANDIDATES_A_MEMBER = 5
 """A blend of K members is chosen among the best 5 K trials."""
 MOST_BYTES_OF_CANDIDATES = 2**30
-"""Of their predictions, which are held in memory at once."""
+"""Limit of the predictions of all candidates, which are in memory at once."""
 MOST_SECONDS_TO_JOIN = 120.0
-"""What joins the best trial in a blend must be expected to learn from all rows in this time."""
+"""A trial joins the best one in a blend only if it should learn from all rows in this time."""
 NOT_KEPT = (
     "One pipeline and no blend: the predictions of the best trial were not kept here, because it "
     "was run by an earlier release, with --ensemble 1, or by another machine."
@@ -40,15 +40,16 @@ class BlendOptions:
     """How a model may blend several trials."""
 
     most: int
-    """How many of them."""
+    """The most trials in the blend."""
     predictions: Path
     """The folder of their out-of-fold predictions."""
+    most_bytes: int = MOST_BYTES_OF_CANDIDATES
 
 
 def select_members(
     plan: FitPlan, best: Sequence[Trial], blending: BlendOptions | None, *, rows: int
 ) -> tuple[tuple[ChosenMember, ...], float | None, str]:
-    """Which trials the model is made of, the best first, what they score together, a remark."""
+    """Return the members of the model (the best first), their score together, and a remark."""
     alone = (ChosenMember(best[0], 1.0),)
     if blending is None or len(best) == 1:
         return alone, None, ""
@@ -57,10 +58,10 @@ def select_members(
     joining = [best[0], *_trials_within_time(best[1:], plan, rows=rows)]
     candidates = [
         (trial, predicted)
-        for trial in joining[: _most_candidates(blending.most, shape)]
+        for trial in joining[: _most_candidates(blending, shape)]
         if (predicted := load_predictions(blending.predictions, trial.config, shape)) is not None
     ]
-    # Without the best trial, a blend of the others may be worse than that one.
+    # A blend without the best trial may be worse than that trial alone.
     if not candidates or candidates[0][0] is not best[0]:
         kept = predictions_path(blending.predictions, best[0].config).exists()
         return alone, None, NOT_USABLE if kept else NOT_KEPT
@@ -84,16 +85,16 @@ def select_members(
     return members, found.score if len(members) > 1 else None, ""
 
 
-def _most_candidates(members: int, shape: tuple[int, int]) -> int:
-    """Among how many trials a blend is chosen: fewer, where predictions of this shape are large."""
-    room = MOST_BYTES_OF_CANDIDATES // (shape[0] * shape[1] * prediction_dtype(shape[1]).itemsize)
-    return min(CANDIDATES_A_MEMBER * members, max(room, members))
+def _most_candidates(blending: BlendOptions, shape: tuple[int, int]) -> int:
+    """Return how many trials may be candidates; fewer if predictions of this shape are large."""
+    room = blending.most_bytes // (shape[0] * shape[1] * prediction_dtype(shape[1]).itemsize)
+    return min(CANDIDATES_A_MEMBER * blending.most, max(room, blending.most))
 
 
 def _trials_within_time(trials: Sequence[Trial], plan: FitPlan, *, rows: int) -> list[Trial]:
-    """Those that are expected to learn from all rows soon; all of them, if trials had all rows."""
+    """Return the trials that should learn from all rows soon; all if the trials had all rows."""
     if rows <= len(plan.table):
         return list(trials)
-    pace = FitTimeModel.of(plan, rows=rows)
-    # A trial of an unknown time may join.
-    return [trial for trial in trials if not pace.seconds(trial) > MOST_SECONDS_TO_JOIN]
+    times = FitTimeModel.of(plan, rows=rows)
+    # A trial whose time is unknown may join.
+    return [trial for trial in trials if not times.seconds(trial) > MOST_SECONDS_TO_JOIN]

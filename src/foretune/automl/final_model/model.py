@@ -1,4 +1,4 @@
-"""A model for tables: how their columns are read, and one or several fitted pipelines."""
+"""A model for tables: the schema that reads their columns, and one or several fitted pipelines."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ from foretune.tables.target import LabelKind, Task
 class Model:
     """Predicts the target of tables like the one it was fitted to.
 
-    Several members are blended: the mean of their probabilities, or of their numbers, by weight.
+    The prediction of several members is the weighted mean of their probabilities or numbers.
     """
 
     schema: Schema
@@ -34,16 +34,16 @@ class Model:
     """In the order of the columns of `predict_proba`; none for regression."""
     members: tuple[Member, ...]
     metric: str
-    """What the members were chosen by."""
+    """The metric that chose the members."""
     about: dict[str, Any] = field(default_factory=dict)
-    """Anything else worth keeping, as JSON."""
+    """Other facts about the model, as JSON."""
     label_kind: LabelKind = LabelKind.TEXT
     shares: tuple[float, ...] = ()
-    """What probabilities are divided by before a class is chosen, so that rare ones are found;
-    the most probable class is chosen where there are none.
+    """Probabilities are divided by these before a class is chosen, so that rare classes are found.
+    If empty, the most probable class is chosen.
     """
     target_decimal: str = ""
-    """How the target was written, as `Table` has it."""
+    """The decimal mark of the target, as in `Table`."""
 
     def __post_init__(self) -> None:
         weights = np.array([member.weight for member in self.members])
@@ -66,7 +66,7 @@ class Model:
         about: Mapping[str, Any] | None = None,
         shares: Sequence[float] = (),
     ) -> "Model":
-        """The model of members that were fitted to this table."""
+        """Return the model of members that were fitted to this table."""
         return cls(
             table.schema,
             table.task,
@@ -82,28 +82,28 @@ class Model:
 
     @property
     def labels(self) -> NDArray[Any]:
-        """The classes as they were in the table: texts, whole numbers, numbers or booleans."""
+        """The classes as in the table: texts, whole numbers, numbers or booleans."""
         return self.label_kind.labels(self.classes)
 
     def predict(self, frame: pd.DataFrame) -> NDArray[Any]:
-        """(n,) labels or numbers.
+        """Predict labels or numbers (n,).
 
-        Columns may come in any order and with more beside them. What cannot be read as in the
-        table of the fit, such as a category that it did not have, counts as missing. Numbers may
-        have another mark of fractions than there.
+        Columns may be in any order, and there may be others. A cell that the schema cannot read,
+        such as a new category, counts as missing. Numbers may have another decimal mark than in
+        the table of the fit.
         """
         parts = self.schema.as_written_in(frame).in_parts(frame)
         return np.concatenate([self.predict_rows(x) for _, x in parts])
 
     def predict_proba(self, frame: pd.DataFrame) -> Floats:
-        """(n, classes) probabilities."""
+        """Predict probabilities (n, classes)."""
         parts = self.schema.as_written_in(frame).in_parts(frame)
         return np.concatenate([self.probabilities(x) for _, x in parts])
 
     def predict_rows(self, x: Floats, probabilities: Floats | None = None) -> NDArray[Any]:
-        """The same as `predict` for rows that `schema` has read.
+        """Predict as `predict` does, for rows that `schema` has read.
 
-        probabilities: theirs, where they are known already.
+        probabilities: those of the rows, if they are known already.
         """
         if self.task is Task.REGRESSION:
             return self._mean(lambda member: member.predict(x))
@@ -116,11 +116,11 @@ class Model:
         return self.labels[codes.astype(np.int64)]
 
     def choose_classes(self, probabilities: Floats) -> Floats:
-        """(n,), the codes of the classes that probabilities (n, classes) come to."""
+        """Return the codes (n,) of the classes that follow from probabilities (n, classes)."""
         return choose_classes(probabilities, self.shares)
 
     def probabilities(self, x: Floats) -> Floats:
-        """The same as `predict_proba` for rows that `schema` has read."""
+        """Predict as `predict_proba` does, for rows that `schema` has read."""
         if self.task is Task.REGRESSION:
             raise UsageError(
                 f"probabilities need classes, but '{self.target}' is a number: predict it",
@@ -130,7 +130,7 @@ class Model:
         return self._mean(lambda member: member.probabilities(x, len(self.classes)))
 
     def _mean(self, predicted: Callable[[Member], Floats]) -> Floats:
-        """By weight; one member after the other, because predictions may be large."""
+        """Return the weighted mean, one member at a time because predictions may be large."""
         first, *others = self.members
         if not others:
             return predicted(first)
@@ -166,7 +166,7 @@ class Model:
 
     @classmethod
     def open(cls, path: str | Path) -> "Model":
-        """Read a file that `save` has written, and refuse every other one."""
+        """Open a file that `save` has written, and refuse any other file."""
         about, pipelines = read_model(Path(path))
         try:
             members = tuple(
@@ -187,7 +187,7 @@ class Model:
             )
             model._check()
         except Exception as error:
-            # Also pipelines of another version of a library, which fail when they are first used.
+            # Pipelines of another version of a library fail only when they are first used.
             said = " ".join(str(error).split())[:200]
             raise UsageError(
                 f"a model must be a file saved by Foretune that this installation can use, but "
@@ -198,7 +198,7 @@ class Model:
         return model
 
     def _check(self) -> None:
-        """Refuse parts that do not belong together, and see whether it can predict at all."""
+        """Refuse parts that do not belong together, and check that the model can predict."""
         if len(self.labels) != len(set(self.classes)) or not isinstance(self.target, str):
             raise ValueError("its target or its classes are not told apart")
         if self.shares and not (len(self.shares) == len(self.classes) and min(self.shares) > 0):

@@ -1,7 +1,7 @@
-"""Model files: a skops archive with the fitted pipelines, and a JSON text that says what they are.
+"""Model files: a skops archive with the fitted pipelines, and a JSON header that describes them.
 
-A file is looked at before anything is made of it: its size when unpacked, the names in it, the
-JSON, the types of all objects. None of it is ever unpickled, and nothing is unpacked to the disk.
+A file is checked before any object is made of it: its size when unpacked, the names of its
+entries, the JSON, and the types of all objects. Nothing is unpickled or unpacked to disk.
 """
 
 import io
@@ -29,50 +29,51 @@ VERSION = 1
 WRITTEN_BY_FIT = "name a file that  foretune fit  has written"
 SMALLER = "blend fewer pipelines, or choose other estimators"
 OLDEST_PROTOCOL = 2
-"""Of skops; what it does with files of earlier ones is for its own old files."""
-LARGEST_TEXT = 2**29
-LARGEST_FILE = 2**32
-"""Bytes when unpacked, of an entry of JSON and of all entries."""
+"""The oldest protocol of skops that is accepted; earlier ones make skops run code for old files."""
 MOST_TIMES = 100
-"""So many times its own size a file may have when unpacked; ours have up to 32 times."""
+"""An unpacked file may be at most this many times larger; model files reach 32 times."""
 SMALL, SMALL_TEXT = 2**25, 2**23
-"""What every file may have when unpacked, and its JSON, in bytes."""
+"""A file, and its JSON, may always have this many bytes when unpacked."""
 BYTES_AN_ELEMENT, FEW_ELEMENTS = 2, 500_000
-"""So many of its own bytes a file has at least for each list, object and comma in its JSON, which
-take time and memory one by one. Ours have 4 or more; few elements are always taken.
+"""A file has at least this many bytes for each list, object and comma in its JSON, because each
+takes time and memory. Model files have 4 or more. A few elements are always accepted.
 """
 SHARE_OF_PIPELINES = 15 / 16
-"""Of what a file may hold; the rest is for what it says about them."""
+"""The share of a file that pipelines may fill; the rest is for the header."""
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 MOVED_MODULES = {
     "foretune.automl.discriminant": "foretune.automl.estimators.discriminant",
     "foretune.automl.tables.text_encoder": "foretune.tables.text_encoder",
 }
-"""Where classes lay that files of version 0.1 may hold, and where they lie now."""
+"""The modules of classes in files of version 0.1, and where these classes are now."""
 _ARRAY = re.compile(r"[0-9a-f-]{1,36}\.(npy|bin)")
 PACKAGES = ("scikit-learn", "numpy", "lightgbm", "xgboost", "xgboost-cpu", "catboost")
-"""Those on whose version the meaning of a fitted pipeline depends."""
+"""The packages whose versions change what a fitted pipeline means."""
 
 
 class TooLargeError(UsageError):
-    """A pipeline that a model file has no room for."""
+    """A pipeline is too large for a model file."""
 
 
 class UnknownFormatError(UsageError):
-    """A pipeline whose library writes it in another way than this Foretune reads."""
+    """The library of a pipeline writes a format that this Foretune does not read."""
 
 
 class Size(NamedTuple):
-    """What a pipeline takes in a model file, unpacked."""
+    """The unpacked size of a pipeline or a model file, in bytes."""
 
-    text: int
-    """Bytes of its description."""
-    whole: int
+    text: float
+    """The size of the JSON that describes it."""
+    whole: float
+
+
+LARGEST = Size(2**29, 2**32)
+"""The most that a model file may have: in one JSON entry, and in all entries."""
 
 
 def size_in_file(pipeline: Any) -> Size:
-    """What a model file would hold of a pipeline; refuses one that could not be opened again."""
-    # On the disk: skops holds the whole archive in memory already.
+    """Return the size of a pipeline in a model file; refuse one that could not be opened again."""
+    # A file on disk, because skops already has the whole archive in memory.
     with tempfile.TemporaryFile() as content:
         _skops().dump([pipeline], content)
         with zipfile.ZipFile(content) as archive:
@@ -82,7 +83,7 @@ def size_in_file(pipeline: Any) -> Size:
 
 
 def _check_opens_again(archive: zipfile.ZipFile) -> None:
-    """Refuse boosters that reading would refuse, while nothing is lost yet."""
+    """Refuse boosters now that reading the file would refuse later."""
     text = archive.read(DESCRIPTION)
     if not may_hold_boosters(text):
         return
@@ -96,22 +97,22 @@ def _check_opens_again(archive: zipfile.ZipFile) -> None:
 
 
 class Room:
-    """What a model file has room for: pipelines are laid into it one after the other."""
+    """The room in a model file; pipelines take it one after the other."""
 
-    def __init__(self, largest_file: float | None = None) -> None:
-        self._largest = LARGEST_FILE if largest_file is None else largest_file
+    def __init__(self, largest_file: float = LARGEST.whole) -> None:
+        self._largest = largest_file
         self._taken = Size(0, 0)
 
     def take(self, size: Size) -> None:
-        """Refuse a pipeline that is too large beside those that were taken before."""
+        """Take the room of a pipeline; refuse one that is too large beside the earlier ones."""
         text, whole = self._taken.text + size.text, self._taken.whole + size.whole
-        if max(text / LARGEST_TEXT, whole / self._largest) > SHARE_OF_PIPELINES:
+        if max(text / LARGEST.text, whole / self._largest) > SHARE_OF_PIPELINES:
             raise TooLargeError("too large for a model file")
         self._taken = Size(text, whole)
 
 
 def write_model(path: Path, about: Mapping[str, Any], pipelines: Sequence[Any]) -> None:
-    """Write a model in one step; `about` must be JSON."""
+    """Write a model file in one step; `about` must be JSON."""
     header = {"kind": KIND, "version": VERSION, "packages": _packages(), "model": dict(about)}
     try:
         text = json.dumps(header, allow_nan=False, ensure_ascii=False)
@@ -122,18 +123,18 @@ def write_model(path: Path, about: Mapping[str, Any], pipelines: Sequence[Any]) 
             rule="header-not-json",
         ) from error
     content = _archive(text, pipelines, zipfile.ZIP_DEFLATED)
-    if _is_inflated(_entries(content), len(content.getbuffer())):
+    if _expands_too_much(_entries(content), len(content.getbuffer())):
         content = _archive(text, pipelines, zipfile.ZIP_STORED)
-    _check_entries(path, _entries(content), len(content.getbuffer()))
+    _check_entries(path, _entries(content), len(content.getbuffer()), LARGEST)
     with zipfile.ZipFile(content) as archive:
         _check_opens_again(archive)
     replace_file(path, lambda temporary: _write(temporary, content))
 
 
-def read_model(path: Path) -> tuple[dict[str, Any], list[Any]]:
-    """What `write_model` was given; anything else is refused."""
+def read_model(path: Path, largest: Size = LARGEST) -> tuple[dict[str, Any], list[Any]]:
+    """Read what `write_model` has written, and refuse anything else."""
     skops = _skops()
-    content = _content(path)
+    content = _content(path, largest)
     header = _header(path, content)
     try:
         pipelines = skops.load(io.BytesIO(content), trusted=sorted(TYPES))
@@ -144,16 +145,16 @@ def read_model(path: Path) -> tuple[dict[str, Any], list[Any]]:
         package = (error.name or "").partition(".")[0]
         _refuse(path, f"needs the package '{package}', which is not installed", "install it")
     except Exception as error:
-        # Objects are filled with what the file holds, and fail in as many ways as there are types.
+        # Each type of object fails in its own way when the file holds the wrong content.
         said = " ".join(str(error).split()) or type(error).__name__
         _refuse(path, f"cannot be read ({said[:200]}){_differences(header)}", "fit it again")
     return header["model"], pipelines
 
 
 def read_header(path: Path) -> dict[str, Any]:
-    """Read what `write_model` was given as `about`, without looking at the pipelines."""
+    """Read the `about` of a model file; no pipeline is loaded."""
     content = path.read_bytes()
-    _check_archive(path, content)
+    _check_archive(path, content, LARGEST)
     model: dict[str, Any] = _header(path, content)["model"]
     return model
 
@@ -174,13 +175,13 @@ def _archive(text: str, pipelines: Sequence[Any], compression: int) -> io.BytesI
     return content
 
 
-def _check_archive(path: Path, content: bytes) -> None:
+def _check_archive(path: Path, content: bytes, largest: Size) -> None:
     try:
         entries = _entries(io.BytesIO(content))
     except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError):
         # NotImplementedError: a version of the ZIP format that Python does not read.
         _refuse(path, "is not one, or is damaged", WRITTEN_BY_FIT)
-    _check_entries(path, entries, len(content))
+    _check_entries(path, entries, len(content), largest)
 
 
 def _entries(content: io.BytesIO) -> list[zipfile.ZipInfo]:
@@ -192,15 +193,15 @@ def _write(path: Path, content: io.BytesIO) -> None:
     path.write_bytes(content.getbuffer())
 
 
-def _content(path: Path) -> bytes:
-    """The bytes of an archive that is not larger than it may be and holds nothing strange."""
+def _content(path: Path, largest: Size) -> bytes:
+    """Return the bytes of an archive after checking its size and what it holds."""
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         _refuse(path, what, WRITTEN_BY_FIT)
-    if path.stat().st_size > LARGEST_FILE:
+    if path.stat().st_size > largest.whole:
         _refuse(path, "is larger than a model can be", "name another file")
     content = path.read_bytes()
-    _check_archive(path, content)
+    _check_archive(path, content, largest)
     content = _with_current_modules(content, path)
     description = _entry(path, content, DESCRIPTION)
     found = strangers(description)
@@ -218,7 +219,7 @@ def _content(path: Path) -> bytes:
 
 
 def _with_current_modules(content: bytes, path: Path) -> bytes:
-    """The archive with the modules of today where an earlier version names its own."""
+    """Replace the module names of earlier versions by those of today."""
     description = json.dumps(_entry(path, content, DESCRIPTION))
     current = description
     for before, now in MOVED_MODULES.items():
@@ -232,7 +233,9 @@ def _with_current_modules(content: bytes, path: Path) -> bytes:
     return moved.getvalue()
 
 
-def _check_entries(path: Path, entries: Sequence[zipfile.ZipInfo], packed: int) -> None:
+def _check_entries(
+    path: Path, entries: Sequence[zipfile.ZipInfo], packed: int, largest: Size
+) -> None:
     names = [entry.filename for entry in entries]
     odd = [
         name for name in names if name not in (ENTRY, DESCRIPTION) and not _ARRAY.fullmatch(name)
@@ -243,9 +246,9 @@ def _check_entries(path: Path, entries: Sequence[zipfile.ZipInfo], packed: int) 
         )
     sizes = {entry.filename: entry.file_size for entry in entries}
     texts = max(sizes.get(ENTRY, 0), sizes.get(DESCRIPTION, 0))
-    if texts > LARGEST_TEXT or sum(sizes.values()) > LARGEST_FILE:
+    if texts > largest.text or sum(sizes.values()) > largest.whole:
         _refuse(path, "is larger, when unpacked, than a model may be", SMALLER)
-    if _is_inflated(entries, packed):
+    if _expands_too_much(entries, packed):
         _refuse(
             path,
             f"has more than {MOST_TIMES} times its size when unpacked, as no model has",
@@ -253,8 +256,8 @@ def _check_entries(path: Path, entries: Sequence[zipfile.ZipInfo], packed: int) 
         )
 
 
-def _is_inflated(entries: Sequence[zipfile.ZipInfo], packed: int) -> bool:
-    """Whether a small file would take very much memory: bytes of all entries, and of its JSON."""
+def _expands_too_much(entries: Sequence[zipfile.ZipInfo], packed: int) -> bool:
+    """Return whether a small file would take very much memory, for all entries or its JSON."""
     whole = sum(entry.file_size for entry in entries)
     texts = sum(entry.file_size for entry in entries if entry.filename in (ENTRY, DESCRIPTION))
     return whole > max(SMALL, MOST_TIMES * packed) or texts > max(SMALL_TEXT, MOST_TIMES * packed)
@@ -274,7 +277,7 @@ def _header(path: Path, content: bytes) -> dict[str, Any]:
 
 
 def _entry(path: Path, content: bytes, name: str) -> Any:
-    """The JSON in an entry: without NaN and infinity, which JSON does not have."""
+    """Return the JSON in an entry; refuse NaN and infinity, which JSON does not have."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             text = archive.read(name)
@@ -289,7 +292,7 @@ def _entry(path: Path, content: bytes, name: str) -> Any:
 
 
 def _elements(text: bytes) -> int:
-    """How many lists, objects and commas a JSON text has outside of its strings."""
+    """Count the lists, objects and commas of a JSON text outside of its strings."""
     bare = _STRING.sub(b"", text)
     return sum(bare.count(mark) for mark in (b"{", b"[", b","))
 
@@ -309,7 +312,7 @@ def _packages() -> dict[str, str]:
 
 
 def _differences(header: Mapping[str, Any]) -> str:
-    """Which packages have changed since the file was written, as part of a sentence."""
+    """Return the end of a sentence that names packages that have changed since the writing."""
     here = _packages()
     others = [
         f"{name} {made} instead of {here.get(name, 'none')}"
@@ -320,7 +323,7 @@ def _differences(header: Mapping[str, Any]) -> str:
 
 
 def _refuse(path: Path, what: str, remedy: str) -> NoReturn:
-    # Names in a file may hold characters that do things to a terminal.
+    # Names in a file may hold characters that control a terminal.
     what = "".join(letter if letter.isprintable() else "?" for letter in what)
     raise UsageError(
         f"a model must be a file saved by Foretune, but '{path}' {what}: {remedy}",

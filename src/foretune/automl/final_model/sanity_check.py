@@ -1,6 +1,6 @@
-"""Whether a pipeline that has learnt from all rows is what its trial promised.
+"""Checks that a pipeline that has learnt from all rows is about as good as its trial.
 
-Boosting of many classes may diverge on a few rows more or less, and no library says so.
+Boosting of many classes may diverge when a few rows change, and no library reports it.
 """
 
 import numpy as np
@@ -12,16 +12,18 @@ from foretune.tables.table import Table
 
 MOST_ROWS = 1000
 MARGIN = 0.1
-"""By which share of a guess's score a pipeline may be worse than it: what diverges is far worse."""
+"""A pipeline may be worse than a guess by this share of the guess's score. A pipeline that diverges
+is far worse."""
 
 
 def is_sound(
     member: Member, table: Table, protocol: Protocol, *, promised: float, guessed: float
 ) -> bool:
-    """Whether it is not, on rows that it has learnt from, much worse than a guess.
+    """Return whether a member is not much worse than a guess, on rows that it has learnt from.
 
     promised: the first metric of its trial, on rows that it had not learnt from. guessed: the same
-    of a guess without any column. As far as the trial was above that, it may be below.
+    metric of a guess without any column. The member may be as much worse than a guess as its trial
+    was better.
     """
     metric = protocol.metrics[0]
     scorer = protocol.scorers(table.task)[metric]
@@ -32,5 +34,5 @@ def is_sound(
     given = for_scorer(member, scorer, some, some.x)
     sign, least = scorer.metric.sign, scorer.score(guess(metric, table, some))
     gain, lost = sign * (guessed - promised), sign * (scorer.score(given) - least)
-    # What is no number is not sound either.
+    # A score that is not a number fails this comparison too.
     return bool(gain <= 0.0 or lost <= max(gain, MARGIN * abs(least)))

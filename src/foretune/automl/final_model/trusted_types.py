@@ -1,8 +1,7 @@
-"""What a model file may hold: the types that the shipped spaces lead to, and sound indices in them.
+"""Checks what a model file holds: the types of its objects, and the indices in them.
 
-Reading a model runs nothing that the file brings along: every object in it is of a type in
-`TYPES`, and those hold numbers. Some hold positions that compiled code follows without looking,
-so these are looked at here before anything is predicted.
+Every object in a file must have a type in `TYPES`, so reading a model runs no code of the file.
+Some types hold indices that compiled code uses without a check, so they are checked here.
 """
 
 from collections.abc import Callable, Iterator
@@ -110,7 +109,7 @@ TYPES = frozenset(
         "xgboost.sklearn.XGBRegressor",
     }
 )
-"""Full names; a test fits every algorithm of every shipped space and compares."""
+"""Full names of types. A test compares them with those of every algorithm in the shipped spaces."""
 
 LOADERS = frozenset(
     f"{kind}Node"
@@ -134,13 +133,13 @@ LOADERS = frozenset(
         "Type",
     )
 )
-"""The ways in which skops may make an object from its description."""
+"""The kinds of nodes from which skops may make objects."""
 
 
 def strangers(description: Any) -> list[str]:
-    """What a file's description names beside `TYPES` and `LOADERS`, sorted.
+    """Return, sorted, what a description names that is not in `TYPES` or `LOADERS`.
 
-    Whatever is written like an object counts, wherever it stands.
+    Everything that looks like an object counts, wherever it is.
     """
     found: set[str] = set()
     waiting = [description]
@@ -157,7 +156,7 @@ def strangers(description: Any) -> list[str]:
 
 
 def check_indices(pipelines: list[Any]) -> None:
-    """Refuse positions that lead out of their arrays (ValueError), and build search trees anew."""
+    """Raise DamagedPartError for indices outside of their arrays, and rebuild search trees."""
     for each in _objects(pipelines):
         fitted, check = _CHECKS.get(type(each).__name__, ("", None))
         if check is not None and hasattr(each, fitted):
@@ -165,7 +164,7 @@ def check_indices(pipelines: list[Any]) -> None:
 
 
 def _objects(roots: list[Any]) -> Iterator[Any]:
-    """Every object that can be reached, once."""
+    """Yield every object that can be reached, once."""
     seen: set[int] = set()
     waiting: list[Any] = [roots]
     while waiting:
@@ -190,7 +189,7 @@ def _require(sound: bool, what: str) -> None:
 
 
 def _check_tree(decision: Any) -> None:
-    """A decision tree of scikit-learn: children come after their parents, columns exist."""
+    """Check a decision tree: children come after their parents, and columns exist."""
     tree = decision.tree_
     inner = tree.children_left != -1
     own = np.arange(tree.node_count)[inner]
@@ -202,7 +201,7 @@ def _check_tree(decision: Any) -> None:
 
 
 def _check_ensemble(ensemble: Any) -> None:
-    """Members are asked without another look at the number of columns."""
+    """Check that all members of an ensemble have its number of columns, which nothing else does."""
     members = np.asarray(ensemble.estimators_, dtype=object).ravel()
     widths = [ensemble.n_features_in_] * len(members)
     if hasattr(ensemble, "estimators_features_"):
@@ -212,7 +211,7 @@ def _check_ensemble(ensemble: Any) -> None:
 
 
 def _check_boosting(boosting: Any) -> None:
-    """The trees of HistGradientBoosting."""
+    """Check the trees of HistGradientBoosting."""
     for predictor in (tree for trees in boosting._predictors for tree in trees):
         nodes = predictor.nodes
         inner = nodes["is_leaf"] == 0
@@ -225,10 +224,10 @@ def _check_boosting(boosting: Any) -> None:
 
 
 def _check_vectors(machine: Any) -> None:
-    """A support vector machine: as many coefficients as vectors, for every pair of classes."""
+    """Check that a support vector machine has a coefficient for each vector and pair of classes."""
     vectors = len(machine.support_vectors_)
     classes = len(machine.classes_) if hasattr(machine, "classes_") else 2
-    # A regression has one group of vectors, and libsvm leaves the second number as it was.
+    # A regression has one group of vectors; libsvm does not set the second number.
     groups = machine._n_support if hasattr(machine, "classes_") else machine._n_support[:1]
     what = "support vector machine"
     _require(machine._dual_coef_.shape == (classes - 1, vectors), what)
@@ -237,7 +236,7 @@ def _check_vectors(machine: Any) -> None:
 
 
 def _rebuild_neighbours(neighbours: Any) -> None:
-    """The search tree follows from the rows, so the one in the file is not used."""
+    """Rebuild the search tree from the rows, so that the one in the file is not used."""
     from sklearn.neighbors import KDTree
 
     if neighbours._tree is not None:
@@ -275,4 +274,4 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], None]]] = {
     "SVC": ("support_vectors_", _check_vectors),
     "SVR": ("support_vectors_", _check_vectors),
 }
-"""By type: what it has once it is fitted, and what is checked then."""
+"""For each type: the attribute that a fitted object has, and the check of such an object."""

@@ -1,7 +1,7 @@
-"""Universal binary JSON as XGBoost writes it; anything else is refused.
+"""Reads universal binary JSON as XGBoost writes it, and refuses anything else.
 
-Every length is compared with the bytes that are left before anything is made of it, so that the
-result is never much larger than the text.
+Every length is compared with the number of bytes left before memory is taken, so the result is
+never much larger than the input.
 """
 
 import struct
@@ -12,14 +12,17 @@ import numpy as np
 from foretune.automl.final_model.damaged_part import DamagedPartError
 
 DEEPEST = 16
-"""Levels; XGBoost writes eight."""
+"""The most levels; XGBoost writes eight."""
 _SCALARS = {"d": ">f", "D": ">d", "i": ">b", "U": ">B", "I": ">h", "l": ">i", "L": ">q"}
 _DTYPES = {"d": ">f4", "D": ">f8", "i": ">i1", "U": ">u1", "I": ">i2", "l": ">i4", "L": ">i8"}
 _CONSTANTS = {"T": True, "F": False, "Z": None}
 
 
 def decode(content: bytes) -> Any:
-    """The one value in a text; arrays with a type are NumPy arrays. Refuses by ValueError."""
+    """Return the value in some bytes; typed arrays become NumPy arrays.
+
+    Raises DamagedPartError if XGBoost does not write such bytes.
+    """
     reader = _UbjsonReader(content)
     value = reader.value(reader.mark(), 1)
     if reader.place != len(content):

@@ -1,5 +1,6 @@
-"""Pipelines that learn from all rows in processes of their own: several at once, within limits, and
-if one dies, the others and the command live on.
+"""Fits pipelines to all rows in worker processes: several at once, and within limits.
+
+If one process dies, the others and the command go on.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -8,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias, TypeVar
 
 from foretune._base.files import hold_lock, try_lock
 from foretune.automl.estimators.fitted_pipeline import FitPipeline, Member, refit
@@ -21,19 +22,20 @@ from foretune.run.pool import NO_LIMITS, ProcessPool
 from foretune.tables.table import Table
 
 Config: TypeAlias = Mapping[str, Any]
+Job = TypeVar("Job")
+Result = TypeVar("Result")
 OUT_OF_LIMITS = ("out of memory", "the worker process was killed")
-"""How the reasons begin of what more memory may save."""
+"""The reasons of failures that more memory may prevent begin like this."""
 SHARE_OF_FREE = 0.9
-"""Of the memory that is free, what all processes may take: where there is none left, the system may
-end the command with them.
-"""
-WORKPLACE = "fitting-"
-ALIVE = "alive"
-"""How the name of a folder begins in which a crew works, and the file there that it has locked."""
+"""The share of the free memory that all processes may take together. Without free memory, the
+system may end the command too."""
+FOLDER_PREFIX = "fitting-"
+LOCK_FILE = "alive"
+"""The file that a running command keeps locked in its folder for the workers."""
 MOST_BYTES_AT_ONCE = 400 * 2**20
-"""Of the tables that processes hold at once: a pipeline takes about four times its table."""
+"""The most bytes of tables that all processes load; a pipeline takes about four times its table."""
 LOOK_SECONDS = 0.5
-"""How often to ask whether the rest is still wanted."""
+"""How often to ask whether the remaining pipelines are still needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,11 @@ class TableFileFit:
     fit: FitPipeline = refit
 
     def prepare(self) -> None:
-        """Load the libraries while the worker starts; a table may be too large for it."""
+        """Load the libraries while the worker starts; the table may be too large to load yet."""
         load_libraries()
 
     def __call__(self, config: Config) -> Member:
-        """The pipeline that has learnt from all rows."""
+        """Fit a configuration to all rows."""
         return self.fit(config, open_table(self.table), seed=self.seed)
 
 
@@ -59,15 +61,15 @@ def _never() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FitWorkers:
-    """Processes that may fit the pipelines of a model."""
+    """Worker processes that can fit the pipelines of a model."""
 
     workers: int
     folder: Path
-    """Where the table lies meanwhile."""
+    """Where the workers read the table."""
     memory_bytes: int | None = None
-    """Of a process that fits as many rows as a trial does; None is without a limit."""
+    """The limit of a process that fits as many rows as a trial does; None is without a limit."""
     fit: FitPipeline = refit
-    """How a pipeline is fitted; it is sent to the processes."""
+    """The function that fits a pipeline; it is sent to the workers."""
 
     def fit_each(
         self,
@@ -78,73 +80,79 @@ class FitWorkers:
         limits: Limits = NO_LIMITS,
         is_enough: Callable[[], bool] = _never,
     ) -> Generator[tuple[int, Member | str]]:
-        """Each pipeline as it gets ready, by the place of its configuration, or why there is none.
+        """Yield the index of each configuration with its pipeline, or with the reason for none.
 
-        limits: of one pipeline. is_enough: says whether the rest may be left out.
+        limits: those of one pipeline. is_enough: returns whether the rest may be left out.
         """
-        with _workplace(self.folder) as place:
+        with open_worker_folder(self.folder) as place:
             file = place / "table.npz"
             table.save(file)
             jobs = dict(enumerate(configs))
             workers = max(1, min(self.workers, MOST_BYTES_AT_ONCE // max(1, table.x.nbytes)))
-            yield from _fit_in_processes(
+            yield from fit_in_processes(
                 TableFileFit(file, seed, self.fit), jobs, workers, limits, is_enough
             )
 
 
 @contextmanager
-def _workplace(folder: Path) -> Iterator[Path]:
-    """A folder for what workers read; the one of a crew that was killed is removed before."""
-    for alive in folder.glob(f"{WORKPLACE}*/{ALIVE}"):
-        # Another crew may remove it at the same time.
+def open_worker_folder(
+    folder: Path, lock_file: Callable[[Path], IO[bytes] | None] = try_lock
+) -> Iterator[Path]:
+    """Make a folder for the files that workers read; first remove those of killed commands."""
+    for path in folder.glob(f"{FOLDER_PREFIX}*/{LOCK_FILE}"):
+        # Another command may remove it at the same time.
         with suppress(FileNotFoundError):
-            if (lock := try_lock(alive)) is not None:
+            if (lock := lock_file(path)) is not None:
                 with lock:
-                    rmtree(alive.parent, ignore_errors=True)
+                    rmtree(path.parent, ignore_errors=True)
     with (
-        TemporaryDirectory(dir=folder, prefix=WORKPLACE, ignore_cleanup_errors=True) as made,
-        hold_lock(Path(made) / ALIVE),
+        TemporaryDirectory(dir=folder, prefix=FOLDER_PREFIX, ignore_cleanup_errors=True) as made,
+        hold_lock(Path(made) / LOCK_FILE),
     ):
         yield Path(made)
 
 
-def _fit_in_processes(
-    fit: TableFileFit,
-    configs: Mapping[int, Config],
+def fit_in_processes(
+    fit: Callable[[Job], Result],
+    configs: Mapping[int, Job],
     workers: int,
     limits: Limits = NO_LIMITS,
     is_enough: Callable[[], bool] = _never,
     free: Callable[[], int | None] = free_bytes,
-) -> Generator[tuple[int, Member | str]]:
-    together = min(workers, len(configs))
-    # What it returns is a fitted model, which may be as large as its memory.
-    shared = replace(_within_free(limits, together, free()), result_bytes=None)
-    again: dict[int, Config] = {}
-    with ProcessPool(fit, workers=together, limits=shared) as pool:
+) -> Generator[tuple[int, Result | str]]:
+    """Run a function on configurations in processes; yield each result, or why there is none.
+
+    If one fails for lack of memory beside others, it is tried again alone.
+    """
+    processes = min(workers, len(configs))
+    # A result is a fitted pipeline, which may be as large as the memory of its process.
+    shared = replace(share_memory(limits, processes, free()), result_bytes=None)
+    again: dict[int, Job] = {}
+    with ProcessPool(fit, workers=processes, limits=shared) as pool:
         waiting = {pool.submit(config): place for place, config in configs.items()}
         while waiting and not is_enough():
             stopping.check()
             for outcome in pool.results(LOOK_SECONDS):
                 place = waiting.pop(outcome.key)
-                if together > 1 and _may_pass_alone(outcome.reason, shared, limits):
+                if processes > 1 and _may_pass_alone(outcome.reason, shared, limits):
                     again[place] = configs[place]
                 else:
                     yield place, outcome.reason if outcome.result is None else outcome.result
     if again and not is_enough():
-        # One after the other: together they may have taken more memory than there is.
-        yield from _fit_in_processes(fit, again, 1, limits, is_enough, free)
+        # One after the other, because together they may have needed more memory than there is.
+        yield from fit_in_processes(fit, again, 1, limits, is_enough, free)
 
 
 def _may_pass_alone(reason: str, shared: Limits, limits: Limits) -> bool:
-    """Whether more memory may save what ended for this reason, and it can have more alone."""
+    """Return whether more memory may prevent this failure, and one process alone has more."""
     if reason.startswith(OVER_MEMORY):
         return shared.memory_bytes != limits.memory_bytes
     return reason.startswith(OUT_OF_LIMITS)
 
 
-def _within_free(limits: Limits, processes: int, free: int | None) -> Limits:
-    """The limits, and no more memory than all these processes can have at once."""
+def share_memory(limits: Limits, processes: int, free: int | None) -> Limits:
+    """Return the limits with at most the memory that all these processes can have at once."""
     if free is None:
         return limits
-    share = max(1, int(SHARE_OF_FREE * free / processes))  # a limit of nothing is none
+    share = max(1, int(SHARE_OF_FREE * free / processes))  # A limit of 0 would mean no limit.
     return replace(limits, memory_bytes=min(share, limits.memory_bytes or share))

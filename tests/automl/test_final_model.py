@@ -16,8 +16,7 @@ import pytest
 from foretune._base.arrays import Floats, Ints
 from foretune.automl.estimators.fitted_pipeline import Member, refit
 from foretune.automl.evaluation import evaluate
-from foretune.automl.final_model import member_selection as blending
-from foretune.automl.final_model import model_file
+from foretune.automl.final_model import member_selection, model_file
 from foretune.automl.final_model.build import INTERRUPTED, NONE_SOUND, FinalModel, build_model
 from foretune.automl.final_model.fitting import NO_TIME, NOT_SOUND, FitLimits
 from foretune.automl.final_model.member_selection import BlendOptions, ChosenMember
@@ -147,24 +146,23 @@ def test_predictions_that_are_no_numbers_have_no_part_in_it(
 
 @pytest.mark.parametrize("room", [1, 2**30])
 def test_where_predictions_are_large_a_blend_is_chosen_among_fewer_trials(
-    plan: FitPlan, table: Table, trials: list[Trial], tmp_path, monkeypatch, room: int
+    plan: FitPlan, table: Table, trials: list[Trial], tmp_path, room: int
 ) -> None:
     rows = _held(plan)
     right = np.eye(3)[table.y[rows].astype(int)]
     for trial, certain in ((trials[1], right[:, [1, 2, 0]]), (trials[2], right)):
         save_predictions(tmp_path, trial.config, certain)
-    monkeypatch.setattr(blending, "MOST_BYTES_OF_CANDIDATES", room)
-    made = build_model(plan, table, trials, target="class", blending=BlendOptions(2, tmp_path))
+    options = BlendOptions(2, tmp_path, room)
+    made = build_model(plan, table, trials, target="class", blending=options)
     assert (trials[2] in [chosen.trial for chosen in made.members]) == (room > 1)
 
 
 @pytest.mark.parametrize(("columns", "size"), [(1, 8), (3, 4)])
-def test_the_size_of_predictions_is_counted_as_they_are_kept(
-    monkeypatch, columns: int, size: int
+def test_predictions_of_a_regression_count_in_double_precision(
+    tmp_path: Path, columns: int, size: int
 ) -> None:
-    """Numbers of regressions in double precision."""
-    monkeypatch.setattr(blending, "MOST_BYTES_OF_CANDIDATES", 7 * 100 * columns * size)
-    assert blending._most_candidates(2, (100, columns)) == 7
+    options = BlendOptions(2, tmp_path, 7 * 100 * columns * size)
+    assert member_selection._most_candidates(options, (100, columns)) == 7
 
 
 @pytest.mark.parametrize(("seconds", "joins"), [(20.0, False), (1.0, True)])
@@ -206,10 +204,10 @@ class Unlucky(FitWorkers):
 
 
 @pytest.mark.parametrize("slow", [True, False])
-def test_what_takes_long_is_left_to_a_crew(
+def test_what_takes_long_is_left_to_workers(
     plan: FitPlan, table: Table, trials: list[Trial], tmp_path: Path, slow: bool
 ) -> None:
-    crew = Unlucky(2, tmp_path)
+    workers = Unlucky(2, tmp_path)
     told = [replace(trial, seconds=100.0 if slow else 1.0) for trial in trials]
     made = build_model(
         plan,
@@ -217,9 +215,9 @@ def test_what_takes_long_is_left_to_a_crew(
         told,
         target="class",
         blending=BlendOptions(3, tmp_path),
-        limits=FitLimits(workers=crew),
+        limits=FitLimits(workers=workers),
     )
-    assert len(crew.asked) == (3 if slow else 0)
+    assert len(workers.asked) == (3 if slow else 0)
     assert len(made.members) == len(made.model.members) == (2 if slow else 3)
     assert ("no luck" in made.remark) == slow
     assert made.best is told[0]
@@ -234,7 +232,7 @@ class UnableWorkers(FitWorkers):
         raise ForetuneError("a worker process ended while starting")
 
 
-def test_what_no_crew_fits_is_fitted_here(
+def test_what_no_worker_fits_is_fitted_here(
     plan: FitPlan, table: Table, trials: list[Trial], tmp_path: Path
 ) -> None:
     told = [replace(trial, seconds=100.0) for trial in trials]
@@ -284,14 +282,16 @@ def test_what_is_ready_beside_a_best_that_is_lost_is_fitted_once(
 ) -> None:
     told, blending = _slow(plan, trials, 9.0, 9.0, 9.0), BlendOptions(3, tmp_path)
     expected = build_model(plan, table, told[1:], target="class", blending=blending)
-    crew = Late(2, tmp_path, why="over its limit of 60 s of CPU time")
-    made = build_model(plan, table, told, target="class", blending=blending, limits=FitLimits(crew))
+    workers = Late(2, tmp_path, why="over its limit of 60 s of CPU time")
+    made = build_model(
+        plan, table, told, target="class", blending=blending, limits=FitLimits(workers)
+    )
     assert (made.members, made.blended) == (expected.members, expected.blended)
     assert made.stands_in
     assert made.remark == (
         f"Left out of the model: trial {told[0].number} (over its limit of 60 s of CPU time)."
     )
-    assert len(crew.asked) == 3
+    assert len(workers.asked) == 3
 
 
 def test_ctrl_c_leaves_what_is_ready_also_without_the_best(
@@ -306,7 +306,7 @@ def test_ctrl_c_leaves_what_is_ready_also_without_the_best(
 
 
 @pytest.mark.parametrize(("seconds", "limit"), [(9.0, 60.0), (100.0, 300.0)])
-def test_a_crew_has_limits_by_what_the_trials_took(
+def test_workers_have_limits_by_what_the_trials_took(
     plan: FitPlan,
     table: Table,
     trials: list[Trial],
@@ -315,7 +315,7 @@ def test_a_crew_has_limits_by_what_the_trials_took(
     limit: float,
 ) -> None:
     """Three times the slowest, but a minute; as much more memory as a fold of a trial has rows."""
-    crew = Late(2, tmp_path, memory_bytes=1000)
+    workers = Late(2, tmp_path, memory_bytes=1000)
     told = _slow(plan, trials, 5.0, seconds, 5.0)
     build_model(
         plan,
@@ -323,19 +323,19 @@ def test_a_crew_has_limits_by_what_the_trials_took(
         told,
         target="class",
         blending=BlendOptions(3, tmp_path),
-        limits=FitLimits(crew),
+        limits=FitLimits(workers),
     )
-    assert crew.limits[0] == Limits(10.0 * limit, limit, memory_bytes=1250)
+    assert workers.limits[0] == Limits(10.0 * limit, limit, memory_bytes=1250)
 
 
-def test_many_more_rows_than_trials_had_are_left_to_a_crew(
+def test_many_more_rows_than_trials_had_are_left_to_workers(
     plan: FitPlan, table: Table, trials: list[Trial], tmp_path: Path
 ) -> None:
     """However quick it may be: a trial says little about the memory that they take."""
-    crew = Late(2, tmp_path)
+    workers = Late(2, tmp_path)
     many = table.rows(np.arange(2 * len(table)) % len(table))
-    build_model(plan, many, trials, target="class", limits=FitLimits(crew))
-    assert len(crew.asked) == 1
+    build_model(plan, many, trials, target="class", limits=FitLimits(workers))
+    assert len(workers.asked) == 1
 
 
 def _until(seconds: float) -> FitLimits:
@@ -358,7 +358,7 @@ def test_a_best_trial_that_would_take_longer_than_is_left_is_passed_over(
     )
 
 
-def test_where_no_trial_is_quick_enough_the_model_is_the_quickest(
+def test_if_no_trial_is_quick_the_model_is_the_quickest(
     plan: FitPlan, table: Table, trials: list[Trial], tmp_path: Path
 ) -> None:
     told, blending = _slow(plan, trials, 900.0, 800.0, 850.0), BlendOptions(3, tmp_path)

@@ -60,21 +60,21 @@ def test_a_model_takes_the_best_and_that_one_again(plan: FitPlan, table: Table) 
     trials = [trial(40.0, loss=3.0), trial(4.0, loss=1.0), trial(8.0, loss=2.0)]
     trials += [trial(math.nan, loss=2.5), Trial(4, {}, Status.RUNNING, {}, math.nan)]
     pace = FitTimeModel.of(plan, rows=len(table))
-    assert pace.of_model(trials, members=1) == pytest.approx(2.0)
-    assert pace.of_model(trials, members=3) == pytest.approx(4.0)
-    assert pace.of_model(trials, members=5) == pytest.approx(14.0)
-    assert pace.of_model([], members=5) == 0.0
+    assert pace.model_seconds(trials, members=1) == pytest.approx(2.0)
+    assert pace.model_seconds(trials, members=3) == pytest.approx(4.0)
+    assert pace.model_seconds(trials, members=5) == pytest.approx(14.0)
+    assert pace.model_seconds([], members=5) == 0.0
 
 
 def test_slow_pipelines_are_fitted_side_by_side(plan: FitPlan, table: Table) -> None:
     """Three seconds to start, then half of 10 + 20 + 30, or as long as the longest."""
     trials = [trial(4.0 * seconds, loss=seconds) for seconds in (10.0, 20.0, 30.0)]
     pace = FitTimeModel.of(plan, rows=len(table))
-    assert pace.of_model(trials, members=3) == pytest.approx(60.0 + 10.0)
-    assert pace.of_model(trials, members=3, workers=2) == pytest.approx(3.0 + 30.0 + 10.0)
-    assert pace.of_model(trials, members=3, workers=8) == pytest.approx(3.0 + 30.0 + 10.0)
-    assert pace.of_model(trials, members=2, workers=2) == pytest.approx(3.0 + 20.0 + 10.0)
-    assert pace.of_model([trial(16.0)], members=3, workers=2) == pytest.approx(8.0)
+    assert pace.model_seconds(trials, members=3) == pytest.approx(60.0 + 10.0)
+    assert pace.model_seconds(trials, members=3, workers=2) == pytest.approx(3.0 + 30.0 + 10.0)
+    assert pace.model_seconds(trials, members=3, workers=8) == pytest.approx(3.0 + 30.0 + 10.0)
+    assert pace.model_seconds(trials, members=2, workers=2) == pytest.approx(3.0 + 20.0 + 10.0)
+    assert pace.model_seconds([trial(16.0)], members=3, workers=2) == pytest.approx(8.0)
 
 
 def test_at_most_half_of_the_time_is_left_to_the_model(plan: FitPlan, table: Table) -> None:
@@ -101,11 +101,11 @@ def test_a_model_that_must_be_ready_has_a_tenth_of_the_time_at_least(
     assert found.reserve([trial(2000.0)]) == pytest.approx(0.5 * found.seconds)
 
 
-def test_what_may_be_quick_enough_is_not_passed_over(plan: FitPlan, table: Table) -> None:
+def test_a_trial_of_unknown_time_counts_as_quick(plan: FitPlan, table: Table) -> None:
     pace, slow, unknown = FitTimeModel.of(plan, rows=len(table)), trial(40.0), trial(math.nan)
-    assert pace.quick_enough([slow, unknown], 5.0) == [unknown]
-    assert pace.quick_enough([slow, trial(80.0)], 5.0) == [slow]  # the quickest, at least
-    assert pace.quick_enough([slow], 10.0) == [slow]
+    assert pace.select_quick([slow, unknown], 5.0) == [unknown]
+    assert pace.select_quick([slow, trial(80.0)], 5.0) == [slow]  # the quickest, at least
+    assert pace.select_quick([slow], 10.0) == [slow]
 
 
 def test_without_a_limit_of_time_nothing_is_left(plan: FitPlan, table: Table) -> None:
@@ -122,7 +122,7 @@ def test_the_model_has_what_is_left_and_at_least_half_of_the_time(gone: float, l
     assert model_deadline(TimeBudget()) == math.inf
 
 
-def test_many_more_rows_are_learnt_from_by_a_crew(plan: FitPlan, table: Table) -> None:
+def test_workers_fit_many_more_rows(plan: FitPlan, table: Table) -> None:
     quick = [trial(0.1)]
-    assert not FitTimeModel.of(plan, rows=len(table)).wants_crew(quick)
-    assert FitTimeModel.of(plan, rows=2 * len(table)).wants_crew(quick)
+    assert not FitTimeModel.of(plan, rows=len(table)).needs_workers(quick)
+    assert FitTimeModel.of(plan, rows=2 * len(table)).needs_workers(quick)
