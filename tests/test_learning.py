@@ -5,7 +5,14 @@ import numpy as np
 from foretune.experience import Experience, Metric
 from foretune.methods import past_data
 from foretune.methods.contracts import Target
-from foretune.methods.past_data import Catalogue, fair_shares, past_tasks, successes, trial_shares
+from foretune.methods.past_data import (
+    Catalogue,
+    ReadLimits,
+    fair_shares,
+    past_tasks,
+    successes,
+    trial_shares,
+)
 from foretune.numerics.scores import midrank_shares, smooth_shares
 from foretune.numerics.transforms import standardise
 from foretune.space import Encoded, Space
@@ -32,16 +39,14 @@ def test_trials_of_a_described_task_are_scored_by_rank() -> None:
     assert trial_shares(Target(SPACE, meta_features={"log_rows": 2.0})) is midrank_shares
 
 
-def test_of_large_tasks_a_fair_share_is_drawn_at_random_and_always_the_same(monkeypatch) -> None:
-    monkeypatch.setattr(past_data, "MOST_ROWS", 40)
-    monkeypatch.setattr(past_data, "LEAST_ROWS", 5)
-    large, small = fair_shares([1000, 10])
+def test_of_large_tasks_a_fair_share_is_drawn_at_random_and_always_the_same() -> None:
+    limits = ReadLimits(most=40, least=5)
+    large, small = fair_shares([1000, 10], limits)
     assert len(set(large.tolist())) == 20
     assert 300 < large.mean() < 700
     assert sorted(small.tolist()) == list(range(10))
-    np.testing.assert_array_equal(fair_shares([1000, 10])[0], large)
-    monkeypatch.setattr(past_data, "MOST_ROWS", 4)
-    assert [len(rows) for rows in fair_shares([1000, 10])] == [5, 5]
+    np.testing.assert_array_equal(fair_shares([1000, 10], limits)[0], large)
+    assert [len(rows) for rows in fair_shares([1000, 10], ReadLimits(4, 5))] == [5, 5]
 
 
 def test_a_configuration_is_learnt_from_at_its_highest_fidelity() -> None:

@@ -8,8 +8,8 @@ A method of your own inherits from these classes. It must write the abstract met
 methods are abilities: they have a default that holds for every method, and a class overrides those
 where it knows more. A class that wraps another inherits from a class of `wrapped.py`.
 
-All methods work with losses, which are minimised. `Experience.losses` turns recorded metrics. Who
-calls `Optimizer.tell` turns scores that should grow.
+All methods work with losses: lower is better. `Experience.losses` turns recorded metrics into
+losses. The caller of `Optimizer.tell` turns scores that should grow.
 """
 
 from abc import ABC, abstractmethod
@@ -30,7 +30,7 @@ from foretune.space import Encoded, Space
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The task to be tuned: what is known of it before the first trial."""
+    """The task to be tuned, as it is known before the first trial."""
 
     space: Space
     objectives: tuple[str, ...] = ("loss",)
@@ -44,24 +44,35 @@ class Target:
     def __post_init__(self) -> None:
         if not isinstance(self.space, Space):
             raise UsageError(
-                f"a target needs a Space, but got {self.space!r}: write Target(Space.of(...))"
+                f"a target needs a Space, but got {self.space!r}: write Target(Space.of(...))",
+                rule="not-a-space",
+                field="space",
+                value=self.space,
             )
         if isinstance(self.objectives, str):
             raise UsageError(
                 f"objectives must be a tuple of names, but got the text {self.objectives!r}: "
-                f"write objectives=({self.objectives!r},)"
+                f"write objectives=({self.objectives!r},)",
+                rule="list-not-text",
+                field="objectives",
+                value=self.objectives,
             )
         if not self.objectives or len(set(self.objectives)) < len(self.objectives):
             raise UsageError(
                 "objectives must be at least one name, each of them once, but got "
-                f"{self.objectives!r}: name what each trial is told about"
+                f"{self.objectives!r}: name the losses of each trial",
+                rule="distinct-objectives",
+                field="objectives",
+                value=self.objectives,
             )
         if self.pool is not None:
             check_encoding(self.pool, self.space, "pool")
             if len(self.pool) == 0:
                 raise UsageError(
                     "a pool must hold at least one configuration, but got none: give some, or "
-                    "leave the pool out to search the whole space"
+                    "leave the pool out to search the whole space",
+                    rule="empty-pool",
+                    field="pool",
                 )
 
 
@@ -73,12 +84,18 @@ def check_encoding(given: object, space: Space, name: str) -> None:
     if not isinstance(given, Encoded):
         raise UsageError(
             f"`{name}` must be configurations that the space has encoded, but got "
-            f"{type(given).__name__}: write {name}=space.encode([...])"
+            f"{type(given).__name__}: write {name}=space.encode([...])",
+            rule="not-encoded",
+            field=name,
+            value=given,
         )
     if given.space != space:
         raise UsageError(
             f"`{name}` must be configurations of the space that is searched, but got those of "
-            f"another, {given.space!r}: encode them with the one that is searched"
+            f"another, {given.space!r}: encode them with the one that is searched",
+            rule="another-space",
+            field=name,
+            value=given.space,
         )
 
 
@@ -106,7 +123,7 @@ class Observations:
         return np.asarray(np.isfinite(self.losses).all(axis=1))
 
     def successes(self) -> "Observations":
-        """Only the rows that a surrogate may be fitted to, believed ones included."""
+        """Return the rows that a surrogate may be fitted to, believed ones included."""
         keep = np.flatnonzero(self.is_success)
         if len(keep) == len(self):
             return self
@@ -122,7 +139,7 @@ class Prediction:
 
 
 class Posterior(ABC):
-    """What a surrogate predicts after some trials, in a monotone unit of the loss of its own."""
+    """Predictions of a surrogate after some trials, in its own unit, which grows with the loss."""
 
     __slots__ = ()
 
@@ -155,8 +172,8 @@ class Posterior(ABC):
     def log_utility(self, x: Encoded) -> Floats:
         """Return the logarithm of the utility that the method itself maximises: (len(x),).
 
-        Logarithms keep the order of candidates that all look hopeless, and a probability of
-        failure is a factor of the utility, whatever its unit.
+        Logarithms keep the order of candidates that all look hopeless. A probability of failure
+        multiplies a utility of any unit.
         """
         return self.log_improvement(x)
 
@@ -187,7 +204,7 @@ class Surrogate(ABC):
         """Return the posterior after `seen`. At least one row of it is a success."""
 
     def explain(self, seen: Observations) -> str:
-        """Say for people what the surrogate relied on; empty if it has nothing to say."""
+        """Return a sentence about what the surrogate relied on; it may be empty."""
         del seen
         return ""
 
@@ -207,7 +224,7 @@ class Region(ABC):
 
 
 class Prior(ABC):
-    """What was learnt from experience; nothing, for methods that do not transfer."""
+    """What a learner learnt from experience. For methods that do not transfer it is empty."""
 
     __slots__ = ()
 
@@ -220,19 +237,19 @@ class Prior(ABC):
         """Write the prior to one file, atomically and without pickle."""
 
     def opening(self, target: Target) -> Encoded:
-        """Return the configurations to try first, in order; any number of them."""
+        """Return the configurations to try first, in order. There may be none."""
         return target.space.encode([])
 
     @property
     def spreads(self) -> bool:
-        """Whether the opening only spreads over the space, so that other trials do as well."""
+        """Whether the opening only spreads over the space, so that other trials can replace it."""
         return False
 
     def reserve(self, target: Target) -> Encoded:
-        """Return configurations to try while no trial has told anything, in order.
+        """Return configurations to try while no trial has succeeded, in order.
 
-        Those of the opening may be among them. They serve when many trials run at once, before a
-        model has anything to learn from.
+        They may include those of the opening. They are needed when many trials run at once, before
+        a model can learn from any.
         """
         return target.space.encode([])
 
@@ -246,13 +263,13 @@ class Prior(ABC):
         return None
 
     def odds(self, target: Target) -> float:
-        """Return how far to believe this prior before any trial; 1 is usual."""
+        """Return the weight of this prior before any trial. The usual weight is 1."""
         del target
         return 1.0
 
     @property
     def has_learnt(self) -> bool:
-        """Whether everything is learnt already. If not, the next question may take minutes."""
+        """Whether everything is learnt already. If not, the next call may take minutes."""
         return True
 
 
@@ -261,7 +278,7 @@ class Learner(ABC):
 
     __slots__ = ()
     can_continue: ClassVar[bool] = False
-    """Whether `continue_from` takes less time than learning anew."""
+    """Whether `continue_from` takes less time than `learn`."""
 
     @abstractmethod
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> Prior:
@@ -300,14 +317,14 @@ class Learner(ABC):
         return self.learn(experience, seed=seed, progress=progress)
 
     def reads(self, experience: Experience, *, seed: int) -> Experience:
-        """Return the tasks that `learn` reads. Other tasks can change without learning anew."""
+        """Return the tasks that `learn` reads. If other tasks change, the prior is still valid."""
         del seed
         return experience
 
     def early_opening(self, experience: Experience, *, seed: int) -> Encoded | None:
-        """Return what the prior will open with, within a second or so, before it is learnt.
+        """Return the opening of the prior within about a second, before the prior is learnt.
 
-        None if the opening follows from everything that is learnt.
+        None if the opening depends on everything that is learnt.
         """
         del experience, seed
         return None
@@ -315,12 +332,12 @@ class Learner(ABC):
     def early_reserve(self, experience: Experience, k: int, *, seed: int) -> Encoded | None:
         """Return the first k configurations of the reserve, before the prior is learnt.
 
-        None if there are so few past tasks that learning takes little time.
+        None if there are few past tasks, because learning takes little time then.
         """
         del experience, k, seed
         return None
 
 
 Keep: TypeAlias = Callable[[str, Learner, Experience, Experience], Prior]
-"""(name, learner, experience, the part of it that the learner reads) -> prior: learnt now, or found
-where it was kept for that part."""
+"""(name, learner, experience, the part of it that the learner reads) -> prior, which is learnt now
+or was kept earlier for that part."""

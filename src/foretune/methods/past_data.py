@@ -1,4 +1,4 @@
-"""What every learner needs: past tasks as it reads them, the space that its prior holds for."""
+"""Past tasks as learners read them, and checks that all learners share."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -18,12 +18,10 @@ from foretune.numerics.scores import Shares, midrank_shares, smooth_shares
 from foretune.space import Encoded, Space
 
 CHUNK = 256
-"""Configurations that are compared at once with all known ones, of which there may be 60,000."""
-MOST_ROWS, LEAST_ROWS = 400_000, 64
-"""So many evaluations are read of all past tasks together, but so many of each in any case.
-Training draws fewer, so more would hardly be seen."""
+"""The number of configurations that are compared at once with all known ones, up to 60,000."""
+
 HELD_OUT = 0.15
-"""The share of past tasks that decide when training stops."""
+"""The share of past tasks that decides when training stops."""
 
 Values = TypeVar("Values")
 Task = TypeVar("Task")
@@ -31,8 +29,21 @@ Task = TypeVar("Task")
 
 
 @dataclass(frozen=True, slots=True)
+class ReadLimits:
+    """The number of evaluations to read. Training draws fewer, so it would hardly see more."""
+
+    most: int = 400_000
+    """From all past tasks together."""
+    least: int = 64
+    """From each task in any case."""
+
+
+USUAL_LIMITS = ReadLimits()
+
+
+@dataclass(frozen=True, slots=True)
 class PastTask:
-    """The n successful evaluations of one past task, at least one of them."""
+    """The n successful evaluations of one past task, n >= 1."""
 
     rows: Ints
     """(n,), the evaluated rows of the experience's configurations."""
@@ -41,11 +52,11 @@ class PastTask:
 
     @property
     def best(self) -> int:
-        """The configuration of the lowest loss, as a row of the experience's; the first of ties."""
+        """The row of the configuration with the lowest loss, the first of equals."""
         return int(self.rows[np.argmin(self.z)])
 
     def subsample(self, size: int, rng: np.random.Generator) -> "PastTask":
-        """At most `size` of the evaluations, drawn at random."""
+        """Draw at most `size` of the evaluations at random."""
         if len(self.rows) <= size:
             return self
         drawn = np.sort(rng.choice(len(self.rows), size, replace=False))
@@ -53,14 +64,14 @@ class PastTask:
 
 
 def past_tasks(experience: Experience, output: Callable[[Floats], Floats]) -> list[PastTask]:
-    """Every task that has a success; `output` transforms the losses of each task on their own."""
+    """Return the tasks that have a success. `output` transforms the losses of each task."""
     return [PastTask(rows, scalarise(losses, output)) for rows, losses in successes(experience)]
 
 
 def successes(experience: Experience) -> list[tuple[Ints, Floats]]:
-    """Of every task that has one: the evaluated rows of the configurations, the losses (n, L).
+    """Return the evaluated configurations (rows) and losses (n, L) of each task with a success.
 
-    A configuration counts at its highest fidelity alone.
+    A configuration counts at its highest fidelity only.
     """
     tasks = []
     for name in experience.tasks:
@@ -71,23 +82,26 @@ def successes(experience: Experience) -> list[tuple[Ints, Floats]]:
     if not tasks:
         raise MethodError(
             "a method that transfers needs a past task with a successful evaluation, but none of "
-            f"the {len(experience.tasks)} tasks has one: give other experience"
+            f"the {len(experience.tasks)} tasks has one: give other experience",
+            rule="no-success",
+            field="experience",
+            value=len(experience.tasks),
         )
     return tasks
 
 
-def fair_shares(sizes: Sequence[int]) -> list[Ints]:
-    """Which evaluations are read of tasks that have so many each, in random order."""
-    share = max(MOST_ROWS // len(sizes), LEAST_ROWS)
+def fair_shares(sizes: Sequence[int], limits: ReadLimits = USUAL_LIMITS) -> list[Ints]:
+    """Choose the evaluations to read from tasks of these sizes, in random order."""
+    share = max(limits.most // len(sizes), limits.least)
     rng = np.random.default_rng(0)
     return [rng.permutation(size)[:share] for size in sizes]
 
 
 def draw_by_name(names: Sequence[str], most: int, seed: int) -> Ints:
-    """At most so many of the tasks of these names, as ascending positions, drawn at random.
+    """Draw at most `most` of these names at random, and return their positions in ascending order.
 
-    Each name has a number of its own that follows from the seed, and the least numbers are drawn.
-    When a task is added, the draw changes by that one task at most. When all may stay, all do.
+    A number is made from each name and the seed, and the names with the lowest numbers are drawn.
+    Therefore one more task changes the draw by one task at most.
     """
     if len(names) <= most:
         return np.arange(len(names))
@@ -97,7 +111,7 @@ def draw_by_name(names: Sequence[str], most: int, seed: int) -> Ints:
 
 
 def split_tasks(tasks: list[Task], rng: np.random.Generator) -> tuple[list[Task], list[Task]]:
-    """Tasks to learn from, and tasks to decide when to stop; a single task has to do both."""
+    """Return tasks to learn from, and tasks that decide when to stop. A single task does both."""
     n_held_out = max(round(HELD_OUT * len(tasks)), 1)
     order = rng.permutation(len(tasks)).tolist()
     held_out = [tasks[place] for place in order[:n_held_out]]
@@ -105,10 +119,12 @@ def split_tasks(tasks: list[Task], rng: np.random.Generator) -> tuple[list[Task]
 
 
 def require_experience(experience: Experience | None) -> Experience:
-    """The experience, which a method that transfers cannot do without."""
+    """Return the experience, or refuse None."""
     if experience is None:
         raise MethodError(
-            "a method that transfers learns from past tasks, but got no experience: give one"
+            "a method that transfers learns from past tasks, but got no experience: give one",
+            rule="needs-experience",
+            field="experience",
         )
     return experience
 
@@ -119,8 +135,10 @@ def check_space(learnt_on: Space, target: Target) -> None:
         raise MethodError(
             "a prior holds for the space it was learnt on, but it was learnt on "
             f"{_describe_space(learnt_on)} and the target has {_describe_space(target.space)}: "
-            "learn from "
-            "experience in the target's space"
+            "learn from experience in the target's space",
+            rule="prior-of-another-space",
+            field="target",
+            value=target.space.fingerprint,
         )
 
 
@@ -132,7 +150,7 @@ def _describe_space(space: Space) -> str:
 class CachedOnPool(Generic[Values]):
     """A function of configurations that remembers its values on the target's pool.
 
-    A recorded pool is asked for at every trial; what past tasks say about it never changes.
+    Every trial needs the values on the pool, and they never change.
     """
 
     function: Callable[[Encoded], Values]
@@ -140,7 +158,7 @@ class CachedOnPool(Generic[Values]):
     _known: list[Values] = field(default_factory=list)
 
     def __call__(self, x: Encoded) -> Values:
-        """The function's values at x; remembered where x is the pool itself, not a copy of it."""
+        """Return the values at x. They are remembered if x is the pool itself, not a copy."""
         if x is not self.pool:
             return self.function(x)
         if not self._known:
@@ -150,17 +168,17 @@ class CachedOnPool(Generic[Values]):
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The configurations that a prior knows by name; others are taken for the nearest of them."""
+    """The configurations that a prior knows. Others are replaced by the nearest of them."""
 
     configs: Encoded
 
     def rows(self, x: Encoded) -> Ints:
-        """(len(x),), each configuration's own row, or that of the nearest in the unit cube."""
+        """Return (len(x),), each configuration's row, or that of the nearest in the unit cube."""
         found = np.array([self._row_of.get(key, -1) for key in x.keys().tolist()], dtype=np.int64)
         unknown = np.flatnonzero(found < 0)
         for first in range(0, len(unknown), CHUNK):
             some = unknown[first : first + CHUNK]
-            # In so many dimensions a tree is slower.
+            # A search tree is slower in many dimensions.
             found[some] = squared_distances(x.x[some], self.configs.x).argmin(axis=1)
         return found
 
@@ -170,9 +188,8 @@ class Catalogue:
 
 
 def trial_shares(target: Target) -> Shares:
-    """How the target's trials become scores: smoothed, and on a described task by rank.
+    """Return how the target's trials become scores: smoothed, or by rank with meta-features.
 
-    A description tells what each trial should score, and `fit`, whose tasks are described, does
-    worse with smoothed scores (decision 016).
+    `fit` has meta-features, and does worse with smoothed scores (decision 016).
     """
     return midrank_shares if target.meta_features else smooth_shares

@@ -1,4 +1,4 @@
-"""Base classes for wrappers: they ask another posterior, surrogate or prior.
+"""Base classes for wrappers around another posterior, surrogate or prior.
 
 Each class forwards every ability of its contract to `inner`. A wrapper inherits from one of them
 and overrides what it changes, so it loses no ability of what it wraps.

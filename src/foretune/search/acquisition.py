@@ -1,4 +1,4 @@
-"""From a posterior to one number a candidate: acquisition functions by name, higher is better."""
+"""Acquisition functions by name: one number for each candidate, higher is better."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,21 +14,21 @@ from foretune.space import Encoded
 
 @dataclass(frozen=True, slots=True)
 class Acquisition:
-    """How promising candidates are, given a posterior."""
+    """Scores candidates, given a posterior."""
 
     function: Callable[[Posterior, Encoded, int], Floats]
     """(posterior, candidates, seed) -> scores (m,)."""
     in_logs: bool = False
-    """Whether scores are logarithms of a utility; else they are in the posterior's unit."""
+    """True if scores are logarithms of a utility. Otherwise they are in the posterior's unit."""
     drawn: bool = False
-    """Whether scores are drawn by chance, anew for every list of candidates."""
+    """True if scores are drawn by chance, again for each list of candidates."""
 
     def score(
         self, posterior: Posterior, x: Encoded, discount: Floats, seen: Encoded, *, seed: int
     ) -> Floats:
-        """Scores (m,), lower by the `discount` (m,) of candidates that may fail.
+        """Return scores (m,), lowered by the `discount` (m,) of candidates that may fail.
 
-        The discount is a logarithm. Where scores are not, its unit becomes the spread of the
+        The discount is a logarithm. If the scores are none, it is multiplied by the spread of the
         predictions at the trials `seen`.
         """
         scores = _numbers(self.function(posterior, x, seed))
@@ -39,14 +39,16 @@ class Acquisition:
 
 
 def _numbers(scores: Floats) -> Floats:
-    """Scores without NaN: of what a method knows nothing, it suggests nothing."""
+    """Replace NaN by the lowest score, so that such a candidate is not suggested."""
     unknown = np.isnan(scores)
     if not unknown.any():
         return scores
     if unknown.all():
         raise MethodError(
             f"a method must predict numbers, but all of its {len(scores)} scores are NaN: choose "
-            "another method, or see  foretune.testing.conformance  for what one must do"
+            "another method, or see  foretune.testing.conformance  for what one must do",
+            rule="scores-are-numbers",
+            value=len(scores),
         )
     return np.where(unknown, -np.inf, scores)
 

@@ -1,4 +1,4 @@
-"""Where suggestions may come from: a recorded pool, or the space itself."""
+"""The configurations that suggestions are chosen from: a recorded pool, or the whole space."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,18 +20,18 @@ SAMPLES_PER_ASK = 2_000
 CLIMBERS = 10
 LEAST_SAMPLES = 64
 SPACING = 0.5
-"""How far a step from a good trial goes in the unit cube, and how far from all trials it ends."""
+"""The length of a step from a good trial in the unit cube, and its least distance to all trials."""
 LEAPS = 10
-"""So many trials try what was good elsewhere, and steps from it; later ones also refine."""
+"""The first trials, which try what was good elsewhere and steps from it. Later ones also refine."""
 VICINITY = 0.5
-"""How far from a good trial, in the unit cube, what refines it may be."""
+"""The largest distance in the unit cube between a good trial and one that refines it."""
 REFINING_NEIGHBOURS = 50
-"""About how many neighbours a refining search looks at for each step."""
+"""The approximate number of neighbours that a refining search scores in each step."""
 MANY_TRIALS = 500
-"""After more trials a local search looks at fewer configurations: to score them is most of the time
-of a suggestion, and from here on each costs as much as it ever will."""
+"""After this number of trials a local search scores fewer configurations, because scoring them
+takes most of the time of a suggestion."""
 FEWER_NEIGHBOURS = 5
-"""Along each hyperparameter, after many trials."""
+"""The neighbours along each hyperparameter after many trials."""
 ATTEMPTS = 20
 
 
@@ -44,35 +44,38 @@ class ChosenConfig:
 
 
 class Candidates(Protocol):
-    """A source of configurations that have not been tried yet."""
+    """Configurations to choose an untried one from."""
 
     def draw(self, tried: Encoded, *, seed: int, how: str, index: int) -> ChosenConfig:
-        """One untried configuration.
+        """Draw one untried configuration.
 
-        how: at `random`, at random of the algorithm that was tried least (`per-algorithm`), or as
-            number `index` of a `sobol` sequence.
+        how: `random`, `per-algorithm` (random, of the algorithm that was tried least), or `sobol`
+            (number `index` of a Sobol sequence).
         """
 
     def best(self, score: Score, tried: Encoded, around: Encoded, *, seed: int) -> ChosenConfig:
-        """The untried configuration of the highest score; `around` are good ones to start from."""
+        """Return the untried configuration with the highest score.
+
+        around: good configurations to start from.
+        """
 
     def best_of_one_list(self, score: Score, tried: Encoded, *, seed: int) -> ChosenConfig:
-        """The same for scores that are drawn by chance: they are asked for once.
+        """Do the same for scores that are drawn by chance, and score only once.
 
-        A local search would ask again and again, and end at whatever was drawn highest.
+        A local search would draw scores again and again, and end at the luckiest draw.
         """
 
 
 @dataclass(frozen=True)
 class Pool:
-    """A recorded list of configurations, all of which are scored at every ask."""
+    """A recorded list of configurations. Each ask scores all of them."""
 
     configs: Encoded
     region: Region | None = None
-    """Where to look as long as there is something left in it."""
+    """The choice is inside this region as long as it has untried configurations."""
 
     def draw(self, tried: Encoded, *, seed: int, how: str, index: int) -> ChosenConfig:
-        """One untried member, uniformly, or the nearest one to a Sobol point."""
+        """Draw one untried member, uniformly or as the nearest one to a Sobol point."""
         free = self._open_rows(tried)
         if how == "sobol":
             point = self.configs.space.sample(index + 1, seed=seed, how="sobol").take([index])
@@ -82,7 +85,7 @@ class Pool:
         return self._choice(int(np.random.default_rng(seed).choice(free)))
 
     def best(self, score: Score, tried: Encoded, around: Encoded, *, seed: int) -> ChosenConfig:
-        """The best-scored untried member, ties broken at random."""
+        """Return the untried member with the highest score; equal ones are chosen at random."""
         del around
         free = self._open_rows(tried)
         scores = score(self.configs)[free]
@@ -90,7 +93,7 @@ class Pool:
         return self._choice(int(np.random.default_rng(seed).choice(top)))
 
     def best_of_one_list(self, score: Score, tried: Encoded, *, seed: int) -> ChosenConfig:
-        """The best-scored untried member: the pool is scored once in any case."""
+        """Return the untried member with the highest score."""
         return self.best(score, tried, tried.take([]), seed=seed)
 
     def _open_rows(self, tried: Encoded) -> Ints:
@@ -101,7 +104,9 @@ class Pool:
         if len(free) == 0:
             raise ExhaustedError(
                 f"a suggestion must be untried, but all {len(self.configs)} configurations of the "
-                "pool have been tried or are being tried: ask for fewer trials"
+                "pool have been tried or are being tried: ask for fewer trials",
+                rule="pool-exhausted",
+                value=len(self.configs),
             )
         if self._inside is None:
             return free
@@ -110,7 +115,7 @@ class Pool:
 
     @cached_property
     def _rows(self) -> dict[bytes, list[int]]:
-        """Where each configuration stands; every ask looks up what was tried."""
+        """The rows of each configuration, by key."""
         rows: dict[bytes, list[int]] = {}
         for row, key in enumerate(self.configs.keys().tolist()):
             rows.setdefault(key, []).append(row)
@@ -126,21 +131,21 @@ class Pool:
 
 @dataclass(frozen=True)
 class WholeSpace:
-    """All configurations of a space: random ones, then local search from the best of them."""
+    """All configurations of a space. Draws random ones, and climbs from the best of them."""
 
     space: Space
     region: Region | None = None
-    """Where to look as long as there is something left in it."""
+    """The choice is inside this region as long as it has untried configurations."""
     known: Encoded | None = None
-    """What was good for past tasks. A surrogate that past tasks taught knows little beyond these,
-    and a search for its highest score would end where it errs most: in the corners. So as long as
-    some of these are left, the choice is among them and what is near good trials."""
+    """Configurations that were good for past tasks. A surrogate that learnt from past tasks knows
+    little beyond these, and its highest score lies where it errs most: in the corners. Therefore
+    the choice is among these and the vicinity of good trials, as long as some of these are left."""
     effect: Callable[[Encoded], Encoded] | None = None
-    """Equal for configurations of which one tells all about the others."""
+    """Maps configurations that must give the same losses to equal ones."""
     samples: int = SAMPLES_PER_ASK
 
     def draw(self, tried: Encoded, *, seed: int, how: str, index: int) -> ChosenConfig:
-        """One untried configuration, uniformly or from a Sobol sequence."""
+        """Draw one untried configuration, uniformly or from a Sobol sequence."""
         if how == "sobol":
             point = self.space.sample(index + 1, seed=seed, how="sobol").take([index])
             if not point.isin(tried).any():
@@ -151,10 +156,10 @@ class WholeSpace:
         return ChosenConfig(self._fresh(1, tried, seed).take([0]))
 
     def best(self, score: Score, tried: Encoded, around: Encoded, *, seed: int) -> ChosenConfig:
-        """The best of random samples and of local searches from the best samples and `around`.
+        """Return the best of random samples and of local searches from these and from `around`.
 
-        Where something is known: the best of that, of steps from `around`, and after some trials
-        of what a local search finds in their vicinity.
+        If good configurations are known, return the best of them, of steps from `around` and, after
+        some trials, of local searches in the vicinity of `around`.
         """
         if self.known is not None and len(self._news(self.known, tried)):
             near = self._near(score, tried, around, seed) if len(around) else []
@@ -170,21 +175,23 @@ class WholeSpace:
         return self._best_of(found, score, tried)
 
     def best_of_one_list(self, score: Score, tried: Encoded, *, seed: int) -> ChosenConfig:
-        """The best of random samples; where something is known, of that."""
+        """Return the best known configuration if there is one, else the best random sample."""
         if self.known is not None and len(self._news(self.known, tried)):
             return self._best_of(self.known, score, tried)
         samples = self._fresh(self.samples, tried, derive_seed(seed, 1))
         return self._best_of(samples, score, tried)
 
     def _best_of(self, found: Encoded, score: Score, tried: Encoded) -> ChosenConfig:
-        """The one of the highest score that no trial tells all about; else an untried one."""
+        """Return the one with the highest score among those with a new effect, else among the
+        untried ones.
+        """
         fresh = self._news(found, tried)
         if len(fresh) == 0:
             fresh = found.take(np.flatnonzero(~found.isin(tried)))
         return ChosenConfig(fresh.take([int(np.argmax(score(fresh)))]))
 
     def _news(self, found: Encoded, tried: Encoded) -> Encoded:
-        """Those that differ in effect from every trial."""
+        """Return the configurations whose effect differs from that of every trial."""
         old = self._effective(found).isin(self._effective(tried))
         return found.take(np.flatnonzero(~old))
 
@@ -192,15 +199,14 @@ class WholeSpace:
         return configs if self.effect is None else self.effect(configs)
 
     def _near(self, score: Score, tried: Encoded, around: Encoded, seed: int) -> list[Encoded]:
-        """Steps from good trials, and after some trials what refines these."""
+        """Return steps from good trials and, after some trials, refinements of these."""
         steps = self._steps(tried, around, seed)
         return [steps] if len(tried) < LEAPS else [steps, self._refine(score, around, seed)]
 
     def _steps(self, tried: Encoded, around: Encoded, seed: int) -> Encoded:
-        """Neighbours of good trials that are not next to any trial.
+        """Return neighbours of good trials that are not next to any trial.
 
-        Numbers next to each other tell the same, and all the more so where a loss is rounded;
-        listed choices do not, however many there are.
+        Neighbouring numbers give similar losses, but different choices may not.
         """
         steps, origins = self.space.neighbourhoods(
             around,
@@ -217,7 +223,7 @@ class WholeSpace:
         return self._inside(steps.take(np.flatnonzero(same_numbers | (distances >= SPACING))))
 
     def _refine(self, score: Score, around: Encoded, seed: int) -> Encoded:
-        """What a local search from each good trial ends at, if that is in their vicinity."""
+        """Climb from each good trial, and return the end points that are in their vicinity."""
         share = REFINING_NEIGHBOURS // len(self.space.parameters)
         reached = climb(
             around,
@@ -235,14 +241,14 @@ class WholeSpace:
 
     def _fresh(self, n: int, tried: Encoded, seed: int) -> Encoded:
         for attempt in range(ATTEMPTS):
-            # A region may be as small as one configuration: the second half looks everywhere.
+            # A region may hold one configuration only, so the second half looks everywhere.
             region = self.region if attempt < ATTEMPTS // 2 else None
             sample = self.space.sample if region is None else region.sample
             samples = sample(max(n, LEAST_SAMPLES), seed=derive_seed(seed, attempt))
             fresh = np.flatnonzero(~samples.isin(tried))
             if len(fresh):
                 return samples.take(fresh)
-        # Where few are left of a grid, chance rarely meets them, but they lie beside what is tried.
+        # Random draws rarely meet the last free ones of a grid, but these lie beside tried ones.
         beside, _ = self.space.neighbourhoods(tried, seed=derive_seed(seed, ATTEMPTS))
         left = np.flatnonzero(~beside.isin(tried))
         if len(left):
@@ -250,12 +256,14 @@ class WholeSpace:
         raise ExhaustedError(
             f"a suggestion must be untried, but {ATTEMPTS * max(n, LEAST_SAMPLES)} random "
             f"configurations of the space, and the neighbours of the {len(tried)} that were tried "
-            "or are being tried, are all among these: ask for fewer trials, or widen the space"
+            "or are being tried, are all among these: ask for fewer trials, or widen the space",
+            rule="space-exhausted",
+            value=len(tried),
         )
 
 
 def rarest_algorithm_rows(free: Encoded, tried: Encoded) -> Ints:
-    """The rows of `free` whose algorithm was tried least of those in it, the first of ties."""
+    """Return the rows of `free` whose algorithm was tried least; the first of equals."""
     algorithms = Algorithms.of(free.space)
     counts = np.bincount(algorithms.algorithm_of(tried), minlength=len(algorithms))
     of_free = algorithms.algorithm_of(free)
@@ -264,6 +272,6 @@ def rarest_algorithm_rows(free: Encoded, tried: Encoded) -> Ints:
 
 
 def nearest(configs: Encoded, members: Encoded) -> Ints:
-    """For each of `configs` the row of `members` that lies nearest in the unit cube."""
+    """Return for each of `configs` the row of `members` that is nearest in the unit cube."""
     rows = [np.square(members.x - x).sum(axis=1).argmin() for x in configs.x]
     return np.array(rows, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""A prior that opens at once and learns the rest when it is first needed."""
+"""A prior that knows its opening and learns the rest when it is first needed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -29,14 +29,14 @@ class EarlyPrior(WrappedPrior):
 
     @property
     def inner(self) -> Prior:
-        """The whole prior. Learns it when that has not been done yet, which may take minutes."""
+        """The whole prior. The first use learns it, which may take minutes."""
         if not self._learnt:
             self._learnt.append(self.learn())
         return self._learnt[0]
 
     @property
     def spreads(self) -> bool:
-        """No: past tasks taught the opening."""
+        """False, because past tasks taught the opening."""
         return False
 
     def opening(self, target: Target) -> Encoded:

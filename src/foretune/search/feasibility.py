@@ -1,14 +1,12 @@
-"""Failures teach: the probability that a configuration will run at all.
+"""The probability that a configuration runs without failure, learnt from the told trials.
 
-A random forest learns from the trials told so far which of them failed. Failures have sharp edges
-(one choice that always crashes, a size above which memory runs out), which trees find after a few
-of them; a Gaussian process on the same labels answers an edge with tiny length scales and forgets
-what lies behind it. The probability multiplies every acquisition function; without failures it
-costs nothing.
+Failures have sharp edges: one choice always crashes, or memory runs out above some size. The trees
+of a random forest find such edges after a few failures. A Gaussian process needs tiny length scales
+for them, and then forgets what lies behind. The probability multiplies every acquisition function.
+Without failures nothing is computed.
 
-Where failure is all but certain the factor becomes a barrier: once the rest of the space is well
-known, even a small chance times the large improvement that an unseen region promises would send
-trial after trial to fail there.
+If failure is almost certain, a barrier is added. Otherwise a small chance times the large
+improvement of an unknown region would send many trials to fail there.
 """
 
 from dataclasses import dataclass
@@ -23,23 +21,24 @@ from foretune.space import Encoded
 
 TREES = 50
 MOST_LEARNT = 1_000
-"""The forest sees at most so many trials, evenly over the search: it is grown at every ask."""
+"""The most trials that the forest learns from, spread evenly over the search. It is grown at each
+ask."""
 LEAST_PROBABILITY = 0.01
 HOPELESS = 0.2
 """Below this probability of success a configuration is tried only if there is nothing else."""
 BARRIER = 1e3
-"""How much a candidate loses for each unit of probability below `HOPELESS`."""
+"""The loss of log utility for each unit of probability below `HOPELESS`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Feasibility:
-    """How likely a configuration is to run, learnt from the trials that failed."""
+    """Predicts how likely a configuration is to run."""
 
     trees: list[Any] | None
-    """They classify successes; None while nothing has failed, or nothing succeeded."""
+    """Classifiers of success; None while nothing has failed, or nothing has succeeded."""
 
     def probability(self, x: Encoded) -> Floats:
-        """(len(x),), the probability of success; 1 as long as nothing can be told."""
+        """Return (len(x),), the probability of success; 1 while nothing is known."""
         if self.trees is None or len(x) == 0:
             return np.ones(len(x))
         codes = x.codes.astype(np.float32)
@@ -48,13 +47,13 @@ class Feasibility:
         return np.maximum(share, LEAST_PROBABILITY)
 
     def discount(self, x: Encoded) -> Floats:
-        """(len(x),), what a candidate's log utility loses for its risk: at most 0."""
+        """Return (len(x),), what is added to a candidate's log utility for its risk: at most 0."""
         likely = self.probability(x)
         return np.log(likely) - BARRIER * np.maximum(HOPELESS - likely, 0.0)
 
 
 def learn_feasibility(seen: Observations) -> Feasibility:
-    """Fit to which of the told trials failed (believed ones are not told)."""
+    """Learn which of the told trials failed. Believed ones do not count."""
     told = np.flatnonzero(~seen.believed)
     if len(told) > MOST_LEARNT:
         told = told[np.linspace(0, len(told) - 1, MOST_LEARNT).astype(np.int64)]

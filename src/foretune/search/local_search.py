@@ -1,7 +1,7 @@
 """Local search on mixed spaces (the CASH paper, Appendix A).
 
-From each start: draw neighbours along every hyperparameter, move to the best of them, and stop
-when none is better. All climbers move in step, so that one call scores the neighbours of all.
+A climber draws neighbours along every hyperparameter, moves to the best of them, and stops when
+none is better. All climbers move together, so that one call scores the neighbours of all.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ Score: TypeAlias = Callable[[Encoded], Floats]
 
 MOST_STEPS = 20
 HALVED_AFTER = (4, 8)
-"""After so many steps half of the climbers stop, where climbers are halved."""
+"""The steps after which half of the climbers stop, if climbers are halved."""
 NEIGHBOURS_PER_PARAMETER = 10
 
 
@@ -29,9 +29,9 @@ def climb(
     per_parameter: int = NEIGHBOURS_PER_PARAMETER,
     halve: bool = False,
 ) -> Encoded:
-    """The end points of one local search from each row of `starts`, in the same order.
+    """Return the end point of a local search from each row of `starts`, in the same order.
 
-    halve: whether the lower half of the climbers stop early, again and again.
+    halve: stop the lower half of the climbers early, more than once.
     """
     position, height = starts.values.copy(), score(starts).copy()
     moving = np.arange(len(starts))

@@ -1,4 +1,4 @@
-"""What a method is made of: a learner, a design for the start, an acquisition function."""
+"""The parts of a method: a learner, a design for the start, an acquisition function."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Design:
     """`random`, `sobol`, `per-algorithm` (random ones of each algorithm in turn), or `prior`
     (Thompson draws from what past tasks taught)."""
     trials: int | None
-    """How many, of each algorithm where they are drawn so; None means all of them."""
+    """The number of trials, for `per-algorithm` that of each algorithm; None means all trials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,13 @@ class Method:
     acquisition: str = "ei"
     needs_experience: bool = False
     uses_experience: bool = False
-    """Whether past tasks help it where there are any, though it can do without."""
+    """True if past tasks help the method, but it does not need them."""
     needs_meta_features: bool = False
     several_objectives: bool = True
 
     @property
     def transfers(self) -> bool:
-        """Whether past tasks teach it anything."""
+        """Whether the method learns from past tasks."""
         return self.needs_experience or self.uses_experience
 
     def learn(
@@ -52,9 +52,9 @@ class Method:
         progress: Progress = SILENT,
         keep: Keep | None = None,
     ) -> Prior:
-        """Learn from past tasks; methods that do not transfer learn nothing.
+        """Learn from past tasks. Methods that do not transfer learn nothing.
 
-        keep: learns each part of a method of several parts, or finds it where it was kept.
+        keep: if the method has several parts, learns each part or finds it where it was kept.
         """
         self.check(experience, seed=seed)
         with explain_missing_extras(f"the method '{self.name}'"):
@@ -64,12 +64,15 @@ class Method:
             return learner.learn_in_parts(experience, seed=seed, progress=progress, keep=keep)
 
     def check(self, experience: Experience | None, *, seed: int) -> None:
-        """Refuse a seed that is none, and experience that the method cannot learn from."""
+        """Refuse an invalid seed, and experience that the method cannot learn from."""
         check_seed(seed)
         if self.needs_experience and experience is None:
             raise MethodError(
                 f"the method '{self.name}' learns from past tasks, but got no experience: "
-                "give one (--experience FILE), or choose a method that starts from nothing"
+                "give one (--experience FILE), or choose a method that starts from nothing",
+                rule="needs-experience",
+                field="experience",
+                value=self.name,
             )
         if self.transfers and experience is not None:
             self._check_teaches(experience)
@@ -78,15 +81,21 @@ class Method:
         if experience.space.width == 0:
             raise MethodError(
                 f"the method '{self.name}' learns what past tasks preferred, but their space has "
-                f"constants alone ({', '.join(experience.space.names)}): leave the experience "
-                "out, or give that of a wider space"
+                f"only constants ({', '.join(experience.space.names)}): leave the experience "
+                "out, or give that of a wider space",
+                rule="past-space-has-choices",
+                field="experience",
+                value=experience.space.names,
             )
         described = (experience.meta_features.get(task) for task in experience.tasks)
         if self.needs_meta_features and not any(described):
             raise MethodError(
                 f"the method '{self.name}' learns from meta-features, but none of the "
                 f"{len(experience.tasks)} past tasks has any: give experience with meta-features, "
-                "or choose a method that needs none"
+                "or choose a method that needs none",
+                rule="past-tasks-need-meta-features",
+                field="experience",
+                value=self.name,
             )
 
     def load(self, path: Path) -> Prior:
@@ -97,8 +106,11 @@ class Method:
             except (ForetuneError, ImportError, OSError):
                 raise
             except Exception as error:
-                # A file may be whole and signed, and yet not be what the method makes its prior of.
+                # A file may be whole, and still not hold a prior of this method.
                 raise ArtifactError(
                     f"a prior must be one that the method '{self.name}' has saved, but '{path}' "
-                    f"does not fit it ({type(error).__name__}: {error}): learn it again"
+                    f"does not fit it ({type(error).__name__}: {error}): learn it again",
+                    rule="prior-of-this-method",
+                    field="path",
+                    value=str(path),
                 ) from error

@@ -1,10 +1,9 @@
-"""Repetitions teach: the probability that a trial will tell something new.
+"""The probability that a trial gives a new loss, learnt from the losses that repeated.
 
-Some objectives have plateaus: rounded scores, a table's nearest recorded configuration, whole
-numbers behind real ones. A trial on a known plateau gives a loss that is known already, so it
-cannot improve on anything. How far plateaus reach is learnt from the trials themselves: from which
-of them repeated an earlier loss, and how near they were to an earlier trial. The probability of
-something new multiplies every acquisition function; where no loss was met twice it costs nothing.
+Some objectives have plateaus, for example rounded scores or whole numbers behind real ones. A trial
+on a known plateau repeats a known loss, so it cannot improve. The reach of plateaus is learnt from
+the trials: which of them repeated an earlier loss, and how near they were to an earlier trial. The
+probability multiplies every acquisition function. If no loss came twice, nothing is computed.
 """
 
 from dataclasses import dataclass
@@ -18,31 +17,31 @@ from foretune.numerics.objectives import distinct_rows
 from foretune.space import Encoded
 
 STEEPNESS = 4.0
-"""How suddenly a plateau ends."""
+"""How sharply a plateau ends."""
 FAR = 2.5
-"""At so many times the reach, the probability of something new is 1 to the last digit."""
+"""From this multiple of the reach on, the probability of a new loss is 1 to the last digit."""
 REACHES: Floats = np.geomspace(0.02, 1.5, 24)
 CHANCES: Floats = np.array([0.0, 0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 0.9])
-"""That a loss repeats however far the trial is from all others: coarse scores do."""
+"""The chances that a loss repeats far away from all others, as coarse scores do."""
 LEAST_PROBABILITY = 1e-3
 MOST_LEARNT = 500
-"""So many of the latest trials say how far plateaus reach."""
+"""The number of latest trials that the reach is learnt from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Novelty:
-    """How likely a configuration is to show a loss of its own."""
+    """Predicts how likely a configuration is to give a new loss."""
 
     tried: KDTree | None
-    """The trials; None while no loss was met twice."""
+    """The trials; None while no loss came twice."""
     reach: float = 0.0
     """The distance in the unit cube at which plateaus end."""
 
     def discount(self, x: Encoded) -> Floats:
-        """(len(x),), what a candidate's log utility loses for what it may repeat: at most 0."""
+        """Return (len(x),), what is added to the log utility of possible repetitions: at most 0."""
         if self.tried is None or len(x) == 0:
             return np.zeros(len(x))
-        # Whatever lies farther away is new for certain, and a search that may stop there is short.
+        # All that lies farther away is new, and a search that stops there is short.
         distances = np.asarray(self.tried.query(x.x, distance_upper_bound=FAR * self.reach)[0])
         return np.log(np.maximum(_newness(distances, self.reach), LEAST_PROBABILITY))
 
@@ -63,8 +62,10 @@ def learn_novelty(told: Observations, distinct: tuple[Ints, Ints, Ints] | None =
 
 
 def distinct_losses(losses: Floats) -> tuple[Ints, Ints, Ints]:
-    """Of losses (n, L): the first row of each distinct one, which of them each row has (n,), and
-    how many rows have it.
+    """Find the distinct rows of losses (n, L).
+
+    Returns the first row of each distinct one, which of them each row has (n,), and how many rows
+    have it.
     """
     if losses.shape[1] > 1:
         return distinct_rows(losses)
@@ -75,7 +76,10 @@ def distinct_losses(losses: Floats) -> tuple[Ints, Ints, Ints]:
 
 
 def most_likely_reach(distances: Floats, new: Bools) -> float:
-    """distances: (n,), from each trial to the nearest before it; new: (n,), not a repetition."""
+    """Return the reach that explains best which trials gave a new loss.
+
+    distances: (n,), from each trial to the nearest before it. new: (n,), whether its loss was new.
+    """
     by_distance = np.array([_newness(distances, reach) for reach in REACHES])
     chance = np.clip(by_distance[:, None] * (1.0 - CHANCES)[:, None], 1e-3, 1.0 - 1e-3)
     likelihood = np.log(np.where(new, chance, 1.0 - chance)).sum(axis=2)
@@ -83,20 +87,20 @@ def most_likely_reach(distances: Floats, new: Bools) -> float:
 
 
 def _newness(distances: Floats, reach: float) -> Floats:
-    """The probability of a new loss at distances (n,) from the nearest trial."""
+    """Return the probability of a new loss at distances (n,) from the nearest trial."""
     newness: Floats = -np.expm1(-((distances / reach) ** STEEPNESS))
     return newness
 
 
 def _tree(x: Floats) -> KDTree:
-    """A search tree, grown anew after each trial: one that is not balanced is grown faster."""
+    """Build a search tree. It is not balanced, because that is built faster after each trial."""
     return KDTree(x, balanced_tree=False, compact_nodes=False)
 
 
 def _to_earlier(x: Floats, begin: int) -> Floats:
-    """From each row of x (n, d) from `begin` on, the distance to the nearest row before it.
+    """Return the distance from each row of x (n, d), starting at `begin`, to the nearest before it.
 
-    Rows before `begin` are searched by a tree: comparing with all of them would cost n for each.
+    A tree searches the rows before `begin`, because comparing with all of them takes longer.
     """
     later = np.arange(begin, len(x))
     nearest = np.asarray(_tree(x[:begin]).query(x[later])[1])

@@ -1,33 +1,27 @@
-"""Ask/tell: one optimiser for every method, every space and every recorded pool.
+"""Ask and tell: one optimiser for all methods, spaces and recorded pools.
 
-`ask` changes nothing that was learnt: what it returns follows from the seed, from what was told
-and from what is pending. So a study can be rebuilt from its trials alone and goes on exactly as
-if it had never stopped.
+`ask` changes nothing that was learnt. Its answer depends on the seed, the told trials and the
+pending ones only. Therefore a study can be rebuilt from its trials, and goes on as if it had never
+stopped.
 """
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from foretune._base.arrays import Floats
 from foretune._base.progress import Progress, beating
 from foretune.errors import ExhaustedError, UsageError
 from foretune.experience import Experience
 from foretune.methods.contracts import (
     Observations,
-    Posterior,
     Prior,
-    Region,
-    Surrogate,
     Target,
     check_encoding,
 )
 from foretune.methods.stopping.policy import StepDecision, StoppingPolicy
 from foretune.numerics.objectives import pareto_front
-from foretune.search.acquisition import ACQUISITIONS
 from foretune.search.arguments import (
     all_losses_told,
     check_meta_features,
@@ -37,17 +31,13 @@ from foretune.search.arguments import (
     resolve_space,
     suggestions_of,
 )
-from foretune.search.candidates import Candidates, ChosenConfig, Pool, WholeSpace
-from foretune.search.method_entry import Design, Method
-from foretune.search.outlook import Outlook, learn_outlook
+from foretune.search.candidates import Pool
+from foretune.search.config_choice import ConfigChooser, TrialsSoFar
+from foretune.search.method_entry import Method
 from foretune.search.pending import Pending
-from foretune.search.pending_values import with_beliefs
 from foretune.search.prior_cache import default_progress, prior_of
 from foretune.search.racing import Racing, end_of
-from foretune.search.registry import METHODS
 from foretune.search.registry import method as registered
-from foretune.search.seeds import derive_seed
-from foretune.search.stages import SearchStage, Stages, reserve
 from foretune.search.suggestions import Suggestion, Told
 from foretune.search.trial_buffer import ToldTrials
 from foretune.space import Encoded
@@ -57,16 +47,15 @@ class Optimizer:
     """Suggests configurations for one target task.
 
     Arguments:
-        target: the task: its space, its objectives, its pool if it is a recorded table.
+        target: the task: its space, its objectives, and its pool if it is a recorded table.
         method: an entry of the registry.
-        prior: what the method has learnt; `method.learn` or `method.load` gives it.
-        seed: all randomness follows from it.
-        start: configurations to try before anything else, in order. They stand in for the
-            method's own first trials: for what the prior opens with, and for a design of so many
-            trials. Where none are given, the method begins in its own way.
-        policy: decides by the reports of trials which of them go on; all do if it is None.
+        prior: what the method has learnt; `method.learn` or `method.load` returns it.
+        seed: decides all randomness.
+        start: configurations to try before anything else, in order. They replace the opening of
+            the prior and a design of a fixed number of trials. Default: the method's own start.
+        policy: decides which trials go on, from their reports. Default: all go on.
 
-    `Optimizer.of` makes one in a line.
+    `Optimizer.of` makes one in a single call.
 
     Example:
         >>> optimizer = Optimizer(Target(space), method("gp"), method("gp").learn(None, seed=0))
@@ -91,17 +80,11 @@ class Optimizer:
         check_meta_features(method, target)
         if start is not None:
             check_encoding(start, target.space, "start")
-        design, prior = _usable(method, prior, target)
-        self._stages = Stages.plan(design, prior, target, start)
-        self._prior = prior
-        if prior.has_learnt:
-            self.finish_learning()
+        self._chooser = ConfigChooser(target, method, prior, seed=seed, start=start)
         self._trials = ToldTrials(target.space, len(target.objectives))
         self._told = self._trials.observations()
         self._pending = Pending(target.space)
         self._racing = Racing(policy or StoppingPolicy(), len(target.objectives))
-        self._outlook: tuple[int, Outlook] | None = None
-        self._last_belief: tuple[int, Posterior] | None = None
 
     @classmethod
     def of(  # noqa: PLR0913 - one argument a choice of the user
@@ -117,27 +100,28 @@ class Optimizer:
         seed: int = 0,
         progress: Progress | None = None,
     ) -> "Optimizer":
-        """An optimiser whose method has learnt from the experience, where there is one.
+        """Make an optimiser whose method has learnt from the experience, if one is given.
 
-        What a method of the registry learnt is kept in the user's cache: the next one from the same
-        begins at once. With more than a hundred past tasks learning takes minutes, and `auto` makes
-        its first suggestions before it: it learns when the next one needs it, or when
-        `finish_learning` is called.
+        The user's cache keeps what the methods of the registry learn, so each learns only once from
+        the same experience. With more than a hundred past tasks learning takes minutes, and `auto`
+        makes its first suggestions before it learns. It learns when a later suggestion needs it, or
+        when `finish_learning` is called.
 
         Arguments:
-            space: what may be tried, as `Space.of` takes it; the experience's if left out.
-            experience: past tasks, or the path of their file. Where the space has changed since, a
-                warning says what of them is used; see `Experience.in_space`.
+            space: what may be tried, as `Space.of` takes it. Default: the experience's space.
+            experience: past tasks, or the path of their file. If the space has changed since, a
+                warning says which part of them is used; see `Experience.in_space`.
             method: the name of an entry of the registry.
-            objectives: what each trial is told about. Where there is experience, these are metrics
-                of it, its first one if left out. Tell what should grow with a minus sign.
-            pool: all configurations that can be chosen, where they are a recorded list.
-            meta_features: what describes the task, by name.
-            policy: decides by the reports of trials which of them go on, such as
+            objectives: the names of the losses that are told for each trial. With experience these
+                are metrics of it (default: the first). Tell a value that should grow with a minus
+                sign.
+            pool: all configurations that can be chosen, if they are a recorded list.
+            meta_features: numbers that describe the task, by name.
+            policy: decides which trials go on, from their reports, such as
                 `make_policy("asha", StepRange(1, 50))`.
-            seed: all randomness follows from it, that of learning too.
-            progress: told how far learning is. If left out, a terminal shows a bar, and the logger
-                `foretune` says it elsewhere.
+            seed: decides all randomness, that of learning too.
+            progress: receives how far learning is. Default: a bar on a terminal, else lines in the
+                logger `foretune`.
 
         Example:
             >>> optimizer = Optimizer.of({"lr": (1e-4, 1e-1, "log")}, "runs.parquet")
@@ -159,75 +143,53 @@ class Optimizer:
     def finish_learning(self) -> None:
         """Learn now what the model needs, instead of when the first suggestion needs it.
 
-        With many past tasks the first suggestions are made before everything is learnt. Whoever has
-        time until the first results, while the first trials run, can use it for this.
+        With many past tasks the first suggestions are made before everything is learnt. Call this
+        while the first trials run.
         """
-        _ = self._surrogate, self._candidates
+        self._chooser.finish_learning()
 
     @property
     def must_learn(self) -> bool:
         """Whether the next suggestion waits until everything is learnt, which may take minutes."""
-        if self._prior.has_learnt:
-            return False
-        return self._stages.after(self._tried(), starting=True) is not SearchStage.START
-
-    @cached_property
-    def _surrogate(self) -> Surrogate:
-        return self._prior.surrogate(self.target)
-
-    @cached_property
-    def _region(self) -> Region | None:
-        """The part of the space that the prior restricts the search to."""
-        return self._prior.region(self.target)
-
-    @cached_property
-    def _everywhere(self) -> Candidates:
-        target = self.target
-        if target.pool is not None:
-            return Pool(target.pool, self._region)
-        return WholeSpace(target.space, self._region, effect=target.effect)
-
-    @cached_property
-    def _candidates(self) -> Candidates:
-        """Everywhere, and what the prior knows as good."""
-        target = self.target
-        if target.pool is not None:
-            return self._everywhere
-        known = self._prior.known_good(target)
-        if not len(known):
-            return self._everywhere
-        return WholeSpace(target.space, self._region, known, target.effect)
+        return self._chooser.must_learn(self._trials_so_far())
 
     @property
     def told(self) -> Observations:
-        """Every trial told so far, in order; failed ones with NaN."""
+        """All trials told so far, in order; the losses of failed ones are NaN."""
         return self._told
 
     @property
     def pending(self) -> Mapping[int, dict[str, Any]]:
-        """Suggestions that were asked for and not told yet, by id."""
+        """The suggestions that were made and not told yet, by id."""
         return self._pending.dicts()
 
     @property
     def best(self) -> Told:
-        """The told trial of the least loss, the first of equals: its `config`, its `losses`."""
+        """The told trial with the lowest loss, the first of equals: its `config` and `losses`."""
         if len(self.target.objectives) > 1:
             raise UsageError(
-                "the best trial is that of the least loss, of one objective, but there are "
-                f"{len(self.target.objectives)}: choose among those of the `front`"
+                "only a search with one objective has a best trial, but this one has "
+                f"{len(self.target.objectives)}: choose among the trials of `front`",
+                rule="best-of-one-objective",
+                field="objectives",
+                value=self.target.objectives,
             )
         front = self.front
         if not front:
             raise UsageError(
-                "the best trial is one of those that succeeded, but got none among the "
-                f"{len(self._told)} told so far: tell others first"
+                "the best trial must have succeeded, but none of the "
+                f"{len(self._told)} told so far has: tell others first",
+                rule="no-success",
+                field="told",
+                value=len(self._told),
             )
         return front[0]
 
     @property
     def front(self) -> list[Told]:
-        """The told trials that no other betters, in their order: none is as good in every
-        objective and better in one. Where there is one objective, those of the least loss.
+        """The told trials that no other trial beats in all objectives, in the order they were told.
+
+        With one objective these are the trials with the lowest loss.
         """
         rows = np.flatnonzero(pareto_front(self._told.losses)).tolist()
         configs = self._told.configs.take(rows).dicts()
@@ -235,23 +197,26 @@ class Optimizer:
         return [Told(tuple(of), config=config) for of, config in zip(losses, configs, strict=True)]
 
     def ask(self, n: int = 1, *, among: Encoded | None = None) -> list[Suggestion]:
-        """`n` different configurations that were neither told nor are pending.
+        """Suggest `n` different configurations that were neither told nor are pending.
 
-        All of them or none: where not so many can be given, nothing is pending that nobody got.
+        If there are fewer than `n`, an error is raised and nothing becomes pending.
 
-        among: choose only from these, where part of the configuration is already decided.
+        among: choose only from these, for example if a part of the configuration is decided.
         """
         if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 1:
             raise UsageError(
                 f"ask(n) needs a whole number n >= 1, but got n={n!r}: ask for at least one "
-                "suggestion"
+                "suggestion",
+                rule="number-of-suggestions",
+                field="n",
+                value=n,
             )
         if among is not None:
             check_encoding(among, self.target.space, "among")
         chosen_among = None if among is None else Pool(among)
         suggestions: list[Suggestion] = []
         try:
-            # That tiny numbers become 0 is no fault, whatever the caller has NumPy do about it.
+            # Tiny numbers may become 0 here, even if the caller makes NumPy raise then.
             with np.errstate(under="ignore"):
                 for _ in range(n):
                     suggestions.append(self._ask_one(chosen_among))
@@ -260,16 +225,19 @@ class Optimizer:
                 self._take_back(suggestion)
             if isinstance(error, ExhaustedError) and suggestions:
                 raise ExhaustedError(
-                    f"ask(n) needs n untried configurations, but got n={n} where only "
-                    f"{len(suggestions)} could be found: ask for so many"
+                    f"ask(n) needs n untried configurations, but got n={n} and only "
+                    f"{len(suggestions)} could be found: ask for {len(suggestions)}",
+                    rule="enough-untried-configs",
+                    field="n",
+                    value=n,
                 ) from error
             raise
         return suggestions
 
     def tell(self, outcomes: Iterable[Told]) -> None:
-        """Take in outcomes, of suggestions by id or of configurations tried elsewhere.
+        """Take in outcomes of suggestions (by id) or of configurations tried elsewhere.
 
-        A suggestion may be told by its configuration as well: it is pending no longer.
+        A suggestion may also be told by its configuration. It is no longer pending then.
         """
         outcomes = outcomes_of(outcomes)
         configs = self._pending.configs_of(outcomes)
@@ -282,10 +250,10 @@ class Optimizer:
         self._told = self._trials.observations()
 
     def tell_step(self, id_: int, step: float, losses: tuple[float, ...] | float) -> StepDecision:
-        """Take in what a running trial reported at a step, and decide what becomes of it.
+        """Take in what a running trial reported at a step, and decide whether it goes on.
 
-        A paused trial may be suggested again by `ask`, with `resumed_from` and under its id. A
-        trial that is stopped is told as any other, with `Status.STOPPED` and its last losses.
+        `ask` may suggest a paused trial again, under its id and with `resumed_from`. Tell a stopped
+        trial as any other, with `Status.STOPPED` and its last losses.
 
         Example:
             >>> decided = optimizer.tell_step(suggestion.id, epoch, loss)
@@ -295,39 +263,37 @@ class Optimizer:
         return self._racing.report(id_, step, losses)
 
     def should_stop(self, id_: int) -> bool:
-        """Whether a trial is to end now, because the policy has paused or stopped it."""
+        """Return whether a trial must end now because the policy has paused or stopped it."""
         return self._racing.should_stop(id_)
 
     def hopeless(self) -> set[int]:
-        """Ids of the paused trials that will never be resumed: their checkpoints can go."""
+        """Return the paused trials that will never be resumed: their checkpoints can be deleted."""
         return self._racing.hopeless()
 
     def explain(self) -> str:
-        """What the method relied on, in a sentence; empty where it has nothing to say."""
-        if not self._prior.has_learnt or not self._told.is_success.any():
-            return ""
+        """Return a sentence about what the method relied on; it may be empty."""
         with np.errstate(under="ignore"):
-            return self._surrogate.explain(self._told)
+            return self._chooser.explain(self._told)
 
     def assume_pending(self, suggestions: Iterable[Suggestion]) -> None:
-        """Take suggestions that another process (or an earlier life) is still running.
+        """Take in suggestions that another process, or this one before a restart, still runs.
 
-        An id stands for one configuration: whoever takes those of several optimisers, each of
-        which counts from 0, gives them other ids, such as negative ones.
+        An id stands for one configuration. Each optimiser counts from 0, so give the suggestions of
+        other optimisers new ids, such as negative ones.
         """
         taken = suggestions_of(suggestions)
         self._pending.assume(taken)
         self._racing.start_all(taken)
 
     def strike_start(self, configs: Iterable[Mapping[str, Any]]) -> None:
-        """Take configurations off the start list, where others were tried instead of them.
+        """Take configurations off the start list because others were tried instead.
 
-        Those that were told stay on it: no design is to count them as its own.
+        Told ones stay on the list, so that no design counts them as its own.
         """
         unwanted = self.target.space.encode([dict(config) for config in configs])
         if len(unwanted):
             untold = np.flatnonzero(~unwanted.isin(self._told.configs))
-            self._stages = self._stages.without(unwanted.take(untold))
+            self._chooser.strike_start(unwanted.take(untold))
 
     def withdraw(self, ids: Iterable[int]) -> None:
         """Forget pending suggestions that nobody will tell about."""
@@ -336,7 +302,7 @@ class Optimizer:
         self._racing.forget(sorted(unwanted, reverse=True))
 
     def _take_back(self, suggestion: Suggestion) -> None:
-        """Undo a suggestion that nobody got."""
+        """Undo a suggestion that was not returned."""
         if suggestion.resumed_from is None:
             self.withdraw([suggestion.id])
         else:
@@ -347,143 +313,11 @@ class Optimizer:
         if resumed is not None:
             config = self._pending.dicts()[resumed]
             return Suggestion(resumed, config, "resumed", None, self._racing.last_step(resumed))
-        choice, reason = self._choose(among)
-        # A choice among given ones counts these; the suggestion names a row of the target's pool.
-        row = choice.pool_index if among is None else self._row_in_pool(choice.config)
+        choice, reason = self._chooser.choose(self._trials_so_far(), among)
         id_ = self._pending.add(choice.config)
         self._racing.start(id_)
-        return Suggestion(id_, choice.config.dicts()[0], reason, pool_index=row)
+        return Suggestion(id_, choice.config.dicts()[0], reason, pool_index=choice.pool_index)
 
-    def _choose(self, among: Pool | None) -> tuple[ChosenConfig, str]:
-        """The next configuration and what chose it: the start list, the design, or the model."""
-        seed = derive_seed(self.seed, len(self._told), len(self._pending))
-        tried = self._tried()
-        stage = self._stages.after(tried, starting=among is None)
-        if stage is SearchStage.START:
-            return self._from_start(tried), "start"
-        candidates: Candidates = self._candidates if among is None else among
-        if stage is SearchStage.DESIGN:
-            return self._from_design(candidates, tried, seed)
-        return self._from_model(candidates, tried, seed)
-
-    def _tried(self) -> Encoded:
-        """All that was told, and what is pending."""
-        if not self._pending:
-            return self._told.configs
-        return Encoded.concat([self._told.configs, *self._pending.configs])
-
-    def _from_start(self, tried: Encoded) -> ChosenConfig:
-        config = self._stages.waiting(tried).take([0])
-        return ChosenConfig(config, self._row_in_pool(config))
-
-    def _row_in_pool(self, config: Encoded) -> int | None:
-        """Where a configuration stands in the target's pool; None where there is no pool."""
-        if self.target.pool is None:
-            return None
-        members = np.flatnonzero(self.target.pool.isin(config))
-        if len(members) == 0:
-            raise UsageError(
-                "a configuration to start with, or to choose among, must be a member of the pool, "
-                f"but {config.dicts()[0]} is not: leave it out or use the whole space"
-            )
-        return int(members[0])
-
-    def _from_design(
-        self, candidates: Candidates, tried: Encoded, seed: int
-    ) -> tuple[ChosenConfig, str]:
-        how = self._stages.design.how
-        if how == "prior":
-            belief = self._surrogate.condition(self._nothing(), seed=seed)
-            return self._maximise(belief, "thompson", candidates, tried, seed)
-        return self._draw(candidates, tried, seed), how
-
-    def _from_model(
-        self, candidates: Candidates, tried: Encoded, seed: int
-    ) -> tuple[ChosenConfig, str]:
-        if not self._told.is_success.any():
-            return self._from_reserve(candidates, tried, seed)
-        posterior = self._belief(seed)
-        if not posterior.trusts_past and candidates is self._candidates:
-            candidates = self._everywhere
-        return self._maximise(posterior, self.method.acquisition, candidates, tried, seed)
-
-    def _from_reserve(
-        self, candidates: Candidates, tried: Encoded, seed: int
-    ) -> tuple[ChosenConfig, str]:
-        """While no trial tells anything: what past tasks would go on with, then random draws."""
-        if candidates is self._candidates:
-            left = np.flatnonzero(~self._reserve.isin(tried))
-            if len(left):
-                config = self._reserve.take(left[:1])
-                return ChosenConfig(config, self._row_in_pool(config)), "start"
-        return self._draw(candidates, tried, seed), "random"
-
-    @cached_property
-    def _reserve(self) -> Encoded:
-        return reserve(self._prior, self.target)
-
-    def _draw(self, candidates: Candidates, tried: Encoded, seed: int) -> ChosenConfig:
-        how = self._stages.design.how
-        if how == "sobol":
-            # One sequence, so its scrambling must not change from ask to ask.
-            return candidates.draw(tried, seed=self.seed, how="sobol", index=len(tried))
-        how = how if how == "per-algorithm" else "random"
-        return candidates.draw(tried, seed=seed, how=how, index=0)
-
-    def _maximise(
-        self, posterior: Posterior, name: str, candidates: Candidates, tried: Encoded, seed: int
-    ) -> tuple[ChosenConfig, str]:
-        outlook = self._outlook_of_told()
-        acquisition = ACQUISITIONS[name]
-
-        def score(x: Encoded) -> Floats:
-            return acquisition.score(posterior, x, outlook.discount(x), outlook.seen, seed=seed)
-
-        if acquisition.drawn:
-            return candidates.best_of_one_list(score, tried, seed=seed), name
-        return candidates.best(score, tried, outlook.around, seed=seed), name
-
-    def _outlook_of_told(self) -> Outlook:
-        """What trials say about failures, and in a whole space about plateaus.
-
-        Learnt anew when something was told, not for each member of a batch.
-        """
-        n = len(self._told)
-        if self._outlook is None or self._outlook[0] != n:
-            self._outlook = (n, learn_outlook(self._told, plateaus=self.target.pool is None))
-        return self._outlook[1]
-
-    def _nothing(self) -> Observations:
-        width = len(self.target.objectives)
-        nothing = self.target.space.encode([])
-        return Observations(nothing, np.empty((0, width)), np.empty(0, dtype=bool))
-
-    def _belief(self, seed: int) -> Posterior:
-        """The surrogate after the told trials and, as it expects them to end, the pending ones."""
-        posterior = self._belief_of_told()
-        if not self._pending:
-            return posterior
-        pending = Encoded.concat(self._pending.configs)
+    def _trials_so_far(self) -> TrialsSoFar:
         reported = self._racing.reported_losses(self._pending.ids)
-        seen = with_beliefs(self._told, pending, posterior, reported)
-        return self._surrogate.condition(seen, seed=seed)
-
-    def _belief_of_told(self) -> Posterior:
-        """The surrogate after the told trials: formed once, whatever is asked before the next."""
-        n = len(self._told)
-        if self._last_belief is None or self._last_belief[0] != n:
-            seed = derive_seed(self.seed, n, 0)
-            self._last_belief = (n, self._surrogate.condition(self._told, seed=seed))
-        return self._last_belief[1]
-
-
-def _usable(method: Method, prior: Prior, target: Target) -> tuple[Design, Prior]:
-    """How to begin, and the prior to go on with.
-
-    Where all hyperparameters are constant there is one configuration to draw, and nothing that a
-    model could tell apart.
-    """
-    if target.space.width:
-        return method.design, prior
-    random = METHODS["random"]
-    return random.design, random.learn(None, seed=0)
+        return TrialsSoFar(self._told, tuple(self._pending.configs), reported)

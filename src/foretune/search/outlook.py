@@ -1,4 +1,4 @@
-"""What the told trials say about every candidate, whatever the model is."""
+"""What the told trials say about candidates, independent of the model."""
 
 from dataclasses import dataclass
 
@@ -12,12 +12,12 @@ from foretune.search.novelty import Novelty, distinct_losses, learn_novelty
 from foretune.space import Encoded
 
 GOOD_STARTS = 5
-"""How many of the best trials so far start a local search of their own."""
+"""The number of best trials that local searches start from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """Which candidates may fail or repeat a loss, and where to look more closely."""
+    """The risks of candidates to fail or to repeat a loss, and the trials to search around."""
 
     feasible: Feasibility
     novel: Novelty
@@ -27,12 +27,12 @@ class Outlook:
     """The best of them."""
 
     def discount(self, x: Encoded) -> Floats:
-        """(len(x),), what a candidate's log utility loses for its risks: at most 0."""
+        """Return (len(x),), what is added to a candidate's log utility for its risks: at most 0."""
         return self.feasible.discount(x) + self.novel.discount(x)
 
 
 def learn_outlook(told: Observations, *, plateaus: bool) -> Outlook:
-    """Learn from the told trials. plateaus: whether to look for losses that repeat."""
+    """Learn from the told trials. plateaus: look for losses that repeat."""
     good = told.successes()
     distinct = distinct_losses(good.losses)
     return Outlook(
@@ -44,9 +44,9 @@ def learn_outlook(told: Observations, *, plateaus: bool) -> Outlook:
 
 
 def _best_of(good: Observations, *, first: Ints, shared: Ints) -> Encoded:
-    """The best trials whose loss is their own: others lie on plateaus, with nothing around.
+    """Return the best trials with a unique loss. Others lie on plateaus.
 
-    By the mean of their ranks: of several objectives each has a unit of its own.
+    Trials are ordered by the mean of their ranks, because objectives have different units.
     """
     alone = np.sort(first[shared == 1])
     ranks = rankdata(good.losses[alone], axis=0).mean(axis=1)

@@ -1,6 +1,6 @@
-"""Suggestions that were asked for and not told yet: who has which id, and whom an outcome settles.
+"""Suggestions that were made and not told yet, by id.
 
-Every call changes all that it should or, where it refuses, nothing.
+A call either succeeds, or raises an error and changes nothing.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ from foretune.space import Encoded, Space
 
 
 class Pending:
-    """Each suggestion under an id of its own, which is never given twice."""
+    """The pending suggestions. No id is used twice."""
 
     def __init__(self, space: Space) -> None:
         self._space = space
@@ -31,7 +31,7 @@ class Pending:
 
     @property
     def configs(self) -> list[Encoded]:
-        """Batches of one, in the order in which they were asked for."""
+        """The configurations as batches of one, in the order they were suggested."""
         return list(self._configs.values())
 
     @property
@@ -40,20 +40,20 @@ class Pending:
         return list(self._configs)
 
     def dicts(self) -> dict[int, dict[str, Any]]:
-        """The configurations by id."""
+        """Return the configurations by id."""
         if not self._configs:
             return {}
         return dict(zip(self._configs, Encoded.concat(self.configs).dicts(), strict=True))
 
     def add(self, config: Encoded) -> int:
-        """The id that a configuration is pending under from now on."""
+        """Add a configuration, and return its id."""
         id_ = self._next_id
         self._configs[id_] = config
         self._next_id += 1
         return id_
 
     def assume(self, suggestions: Sequence[Suggestion]) -> None:
-        """Take suggestions that came from elsewhere, under the ids that they have."""
+        """Add suggestions that were made elsewhere, under the ids that they have."""
         configs = self._space.encode([suggestion.config for suggestion in suggestions])
         pending = dict(self._configs)
         for row, suggestion in enumerate(suggestions):
@@ -70,15 +70,18 @@ class Pending:
         if unknown:
             raise UsageError(
                 f"only pending suggestions can be withdrawn, but got {sorted(unknown, key=repr)} "
-                f"(pending: {self._open_ids()}): leave out what was told already"
+                f"(pending: {self._open_ids()}): leave out those that were told already",
+                rule="withdraw-pending",
+                field="ids",
+                value=unknown,
             )
         for id_ in set(unwanted):
             del self._configs[id_]
 
     def configs_of(self, outcomes: Sequence[Told]) -> Encoded:
-        """The configuration of each outcome: the suggestion of its id, or what was told."""
+        """Return the configuration of each outcome: that of its id, or the one it names."""
         self._check_told_once(outcomes)
-        # All that is told by configuration is read at once.
+        # One call reads all configurations, because single calls are slow.
         told = [row for row, outcome in enumerate(outcomes) if outcome.config is not None]
         given = self._space.encode([o.config for o in outcomes if o.config is not None])
         values = np.empty((len(outcomes), given.values.shape[1]))
@@ -92,12 +95,14 @@ class Pending:
                 values[row] = suggested.values[0]
             elif row not in place:
                 raise UsageError(
-                    "an outcome needs an id or a configuration, but got neither: give one"
+                    "an outcome needs an id or a configuration, but got neither: give one",
+                    rule="outcome-names-trial",
+                    field="id",
                 )
         return Encoded.of_rows(self._space, values)
 
     def settle(self, outcomes: Sequence[Told], configs: Encoded) -> None:
-        """Forget the suggestions that outcomes are of: one for each, by id or configuration."""
+        """Forget the suggestion of each outcome, found by id or by configuration."""
         settled = {outcome.id for outcome in outcomes if outcome.id is not None}
         elsewhere = [row for row, outcome in enumerate(outcomes) if outcome.id is None]
         if elsewhere and len(settled) < len(self):
@@ -105,7 +110,7 @@ class Pending:
         self.withdraw(settled)
 
     def _waiting_for(self, configs: Encoded, *, besides: set[int]) -> set[int]:
-        """Ids of suggestions that wait for these configurations: one for each, the oldest."""
+        """Return the oldest suggestion for each of these configurations."""
         waiting: dict[bytes, list[int]] = {}
         for id_, config in self._configs.items():
             if id_ not in besides:
@@ -120,13 +125,19 @@ class Pending:
                 raise UsageError(
                     f"an outcome's id must be one of the pending suggestions, but got {id_!r} "
                     f"(pending: {self._open_ids()}): tell each suggestion once, or give the "
-                    "configuration instead of the id"
+                    "configuration instead of the id",
+                    rule="outcome-of-pending",
+                    field="id",
+                    value=id_,
                 )
         for id_, times in Counter(ids).items():
             if times > 1:
                 raise UsageError(
                     f"an outcome's id must come once, but got {id_!r} {times} times: tell each "
-                    "suggestion once, and further outcomes of its configuration without an id"
+                    "suggestion once, and further outcomes of its configuration without an id",
+                    rule="outcome-once",
+                    field="id",
+                    value=id_,
                 )
 
     def _open_ids(self) -> list[int] | str:
@@ -134,25 +145,31 @@ class Pending:
 
 
 def _check_config_unchanged(id_: int, suggested: Encoded, told: Encoded) -> None:
-    """Refuse an outcome of another configuration than the one that its id stands for."""
+    """Refuse an outcome whose configuration is not the one of its id."""
     if _key(told) != _key(suggested):
         raise UsageError(
             f"an outcome with an id must be of what was suggested, but {id_} is "
             f"{suggested.dicts()[0]} and the configuration is {told.dicts()[0]}: give one of them; "
-            "where another configuration was tried, withdraw the suggestion"
+            "if another configuration was tried, withdraw the suggestion",
+            rule="outcome-of-suggested-config",
+            field="config",
+            value=told.dicts()[0],
         )
 
 
 def _check_same(id_: int, config: Encoded, pending: Encoded | None) -> None:
-    """Refuse an id that already stands for another configuration, whose outcome would be lost."""
+    """Refuse an id that stands for another configuration, because its outcome would be lost."""
     if pending is not None and _key(config) != _key(pending):
         raise UsageError(
             "a suggestion that is taken must have an id of its own, but got "
             f"{id_} for {config.dicts()[0]}, and {pending.dicts()[0]} is pending under it: give "
-            "it another id, such as a negative one"
+            "it another id, such as a negative one",
+            rule="unique-id",
+            field="id",
+            value=id_,
         )
 
 
 def _key(config: Encoded) -> bytes:
-    """What equal configurations have in common, of a batch of one."""
+    """Return a key that equal configurations share, for a batch of one."""
     return config.keys().tobytes()

@@ -1,4 +1,4 @@
-"""What pending trials are believed to end with, so that a batch spreads."""
+"""Losses that pending trials are believed to end with, so that a batch spreads."""
 
 import numpy as np
 from scipy.stats import rankdata
@@ -8,16 +8,16 @@ from foretune.methods.contracts import Observations, Posterior
 from foretune.space import Encoded
 
 MOST_COMPARED = 1_000
-"""Predicting all of 100,000 trials would take longer than everything else about a suggestion."""
+"""Predicting all of 100,000 trials would take longer than the rest of a suggestion."""
 
 
 def with_beliefs(
     told: Observations, pending: Encoded, posterior: Posterior, reported: Floats | None = None
 ) -> Observations:
-    """The told trials, and the pending ones as if they had ended as `posterior` predicts.
+    """Return the told trials, and the pending ones as if they had ended as `posterior` predicts.
 
-    reported: (pending, objectives), the last losses that a pending trial has reported, which
-        count instead of the prediction; NaN where it has reported nothing.
+    reported: (pending, objectives), the last losses that each pending trial has reported, or NaN.
+        Reported losses replace the prediction.
     """
     good = _informative(told.successes())
     expected = posterior.predict_each(pending)
@@ -40,8 +40,10 @@ def with_beliefs(
 
 
 def _informative(good: Observations) -> Observations:
-    """The trials whose predictions are compared with those of pending ones: half of them the best,
-    by the mean of their ranks, and half spread evenly over the search.
+    """Return the trials to compare pending ones with.
+
+    If there are many, half of them are the best by the mean of their ranks, and half are spread
+    evenly over the search.
     """
     if len(good) <= MOST_COMPARED:
         return good
@@ -54,11 +56,11 @@ def _informative(good: Observations) -> Observations:
 
 
 def impute_pending_losses(expected: Floats, known: Floats, losses: Floats) -> Floats:
-    """(m,), what pending trials are believed to end with, of which `expected` (m,) is predicted.
+    """Return (m,), the losses that pending trials with predictions `expected` (m,) may end with.
 
-    The surrogate predicts in a unit of its own, `known` (n,) of the trials that ended with `losses`
-    (n,). A pending trial is believed to end like the one whose prediction is nearest, moved on
-    along the trend of losses against predictions.
+    The surrogate predicts in its own unit: `known` (n,) for the trials that ended with `losses`
+    (n,). A pending trial is believed to end like the trial with the nearest prediction, moved along
+    the trend of losses against predictions.
     """
     nearest = np.abs(known[None, :] - expected[:, None]).argmin(axis=1)
     with np.errstate(over="ignore"):
@@ -68,12 +70,12 @@ def impute_pending_losses(expected: Floats, known: Floats, losses: Floats) -> Fl
 
 
 def trend(predictions: Floats, losses: Floats) -> float:
-    """How much the losses (n,) grow with the predictions (n,), by least squares."""
+    """Return the slope of the losses (n,) against the predictions (n,), by least squares."""
     centred = predictions - predictions.mean()
     variance = float(centred @ centred)
     if not variance:
         return 0.0
-    # A power of two: it rounds nothing, and keeps sums of huge losses finite.
+    # A power of two causes no rounding, and keeps sums of huge losses finite.
     unit = np.exp2(np.frexp(np.abs(losses).max())[1] - 1)
     scaled = losses / unit
     with np.errstate(over="ignore"):

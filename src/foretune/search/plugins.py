@@ -1,9 +1,9 @@
-"""Methods that other installed packages bring: entry points of the group `foretune.methods`.
+"""Methods of other installed packages: entry points of the group `foretune.methods`.
 
     [project.entry-points."foretune.methods"]
     mine = "my_package.search:MINE"    # a Method called "mine"
 
-They are imported when they are asked for by name, here and in every process of a replay.
+A method is imported when it is looked up by name, in every process.
 """
 
 from importlib.metadata import EntryPoint, entry_points
@@ -27,14 +27,20 @@ def load_plugin(entry: EntryPoint) -> Method:
     except Exception as error:
         raise MethodError(
             f"the method '{entry.name}' must lie where the package '{package}' says "
-            f"({entry.value}), but importing it raised {type(error).__name__} ({error}): mend the "
-            "package, or uninstall it"
+            f"({entry.value}), but importing it raised {type(error).__name__} ({error}): repair "
+            "the package, or uninstall it",
+            rule="plugin-imports",
+            field=entry.name,
+            value=entry.value,
         ) from error
     if not isinstance(found, Method) or found.name != entry.name:
         got = f"one called '{found.name}'" if isinstance(found, Method) else repr(found)
         raise MethodError(
             f"the package '{package}' must offer a foretune.Method called '{entry.name}' at "
-            f"{entry.value}, but got {got}: mend its entry point"
+            f"{entry.value}, but got {got}: correct its entry point",
+            rule="plugin-is-method",
+            field=entry.name,
+            value=entry.value,
         )
     return found
 

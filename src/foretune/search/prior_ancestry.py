@@ -1,9 +1,9 @@
-"""Learning on top of what was learnt before: a few tasks more than last time take little time.
+"""Learning on top of an earlier prior, so that a few more tasks take little time.
 
 For each learner the cache keeps the latest prior of many tasks, with a fingerprint of every task.
-When nearly all tasks of it are in the new experience, unchanged, a learner that can go on from it
-does so. What is learnt in this way depends on what was learnt before. With few tasks, where
-learning anew takes little time, and for other learners it never happens.
+If nearly all of these tasks are in the new experience, unchanged, a learner that can continue from
+the prior does so. The result then depends on what was learnt before. With few tasks, and for other
+learners, everything is learnt again.
 """
 
 import contextlib
@@ -26,17 +26,17 @@ from foretune.numerics.artifact import load_artifact, save_artifact
 ANCESTRY = "ancestry"
 KIND, VERSION = "foretune-ancestry", 1
 LEAST_TASKS = 200
-"""With fewer tasks everything is learnt anew."""
+"""With fewer tasks everything is learnt again."""
 MOST_NEW = 0.05
 """The share of tasks that may be new or changed."""
 ROOM_TO_GROW = 1.5
-"""After the tasks have grown by this factor in small steps, everything is learnt anew."""
+"""After the number of tasks has grown by this factor in small steps, all is learnt again."""
 
 
 def learnt_on_top(
     name: str, learner: Learner, experience: Experience, *, seed: int, progress: Progress
 ) -> Prior:
-    """What the learner called `name` learns, beginning with its latest prior where that fits."""
+    """Learn with the learner called `name`, starting from its latest prior if that fits."""
     if not learner.can_continue or len(experience.tasks) < LEAST_TASKS:
         return learner.learn(experience, seed=seed, progress=progress)
     tasks = fingerprints_of_tasks(experience)
@@ -56,7 +56,7 @@ def learnt_on_top(
 
 
 def fingerprints_of_tasks(experience: Experience) -> dict[str, str]:
-    """{task: hex}, equal for equal evaluations of a task in equal spaces."""
+    """Return {task: hex}, equal for equal evaluations of a task in equal spaces."""
     found = {}
     for name in experience.tasks:
         rows = experience.rows(name)
@@ -71,8 +71,8 @@ def fingerprints_of_tasks(experience: Experience) -> dict[str, str]:
 
 
 def _ancestor(path: Path, learner: Learner, tasks: Mapping[str, str]) -> tuple[Prior, int] | None:
-    """The latest prior and how many tasks it began with; None where it is of other tasks."""
-    # A damaged file, or one of another version or another user, is no better than none.
+    """Return the latest prior and the number of tasks it began with; None if the tasks differ."""
+    # A damaged file, or one of another version, counts as none.
     with contextlib.suppress(ForetuneError, OSError, KeyError, ValueError, TypeError):
         if not path.is_file():
             return None

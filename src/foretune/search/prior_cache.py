@@ -1,4 +1,4 @@
-"""What a method has learnt from past tasks, kept so that it never learns the same twice."""
+"""A cache of priors, so that a method never learns the same twice."""
 
 import hashlib
 import sys
@@ -21,13 +21,13 @@ from foretune.search.prior_ancestry import ANCESTRY, learnt_on_top
 from foretune.search.registry import METHODS, SHIPPED
 
 PRIORS = "priors"
-"""The folder of the user's cache that keeps them."""
+"""The folder of the user's cache for priors."""
 PARTS = "parts"
-"""The folder for the parts of priors, which are finished one after the other."""
+"""The folder for the parts of priors, which are learnt one after the other."""
 
 
 def default_progress() -> Progress:
-    """A bar on a terminal, lines in the log elsewhere."""
+    """Return a bar on a terminal, or lines in the log elsewhere."""
     return TerminalProgress() if sys.stderr.isatty() else LoggedProgress()
 
 
@@ -38,7 +38,7 @@ def prior_of(
     seed: int = 0,
     progress: Progress = SILENT,
 ) -> Prior:
-    """The learnt prior; of many past tasks one that opens at once and learns when it has to."""
+    """Return the prior. With many past tasks only its opening is learnt at once."""
     if experience is None or not method.transfers:
         return learnt_prior(method, experience, seed=seed, progress=progress)
     learn = partial(learnt_prior, method, experience, seed=seed, progress=progress)
@@ -53,7 +53,7 @@ def open_early(
     seed: int = 0,
     progress: Progress = SILENT,
 ) -> Prior:
-    """What `learn` returns, or a prior that calls it later where there are many past tasks."""
+    """Return what `learn` returns or, with many past tasks, a prior that calls it later."""
     method.check(experience, seed=seed)
     with explain_missing_extras(f"the method '{method.name}'"):
         learner = method.learner()
@@ -69,7 +69,7 @@ def learnt_prior(
     seed: int = 0,
     progress: Progress = SILENT,
 ) -> Prior:
-    """What the method learns from the experience; from the user's cache if it did so before."""
+    """Learn from the experience, or load the same prior from the user's cache."""
     if experience is None or not method.transfers:
         return method.learn(experience, seed=seed, progress=progress)
     if not is_kept(method):
@@ -106,30 +106,27 @@ def _key(said: str) -> str:
 
 
 def is_kept(method: Method) -> bool:
-    """Whether the cache keeps what the method has learnt.
+    """Return whether the cache keeps what the method has learnt.
 
-    It does so for methods that come with Foretune. The code of other methods may change between
-    two runs without a change of name or release.
+    It does so only for methods that come with Foretune. The code of other methods may change
+    without a change of name or release.
     """
     ships = method.name in SHIPPED or comes_with_foretune(method.name)
     return ships and METHODS[method.name] is method
 
 
 def learner_here(method: Method) -> str:
-    """The method's name, and what it has to learn without: `auto` then asks other experts."""
+    """Return the method's name, and whether JAX is missing: `auto` then has other experts."""
     return method.name if find_spec("jax") else f"{method.name} without JAX"
 
 
 def taught_by(experience: Experience, seed: int) -> str:
-    """A fingerprint (hex) of all that decides what a method learns: also the seed and the release.
-
-    What is kept under another one is learnt anew.
-    """
+    """Return a fingerprint (hex) of what a method learns from: experience, seed and release."""
     said = f"{fingerprint_of_lessons(experience)} {seed} {version('foretune')}"
     return hashlib.sha256(said.encode()).hexdigest()
 
 
 def forget_priors() -> None:
-    """Delete what was learnt on the way: it knew what is to be forgotten."""
+    """Delete all cached priors, because they were learnt from what must be forgotten."""
     for kind in (PRIORS, PARTS, ANCESTRY):
         forget(kind)

@@ -1,4 +1,4 @@
-"""Which trials of an optimiser run, wait or have been stopped, by what they reported so far."""
+"""Which trials of an optimiser run, wait or have been stopped, based on their reports."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ STATES = {Decision.PAUSE: RunState.PAUSED, Decision.STOP: RunState.STOPPED}
 
 
 def end_of(status: Status) -> RunState:
-    """Where a trial is in the race after it ended with a status."""
+    """Return the state in the race of a trial that ended with a status."""
     return ENDS.get(status_of(status), RunState.FAILED)
 
 
@@ -36,13 +36,13 @@ class Racing:
         self.race.start(trial)
 
     def start_all(self, suggestions: Iterable[Suggestion]) -> None:
-        """Add trials that run elsewhere, where they are not known yet."""
+        """Add trials that run elsewhere, if they are not known yet."""
         for suggestion in suggestions:
             if suggestion.id not in self.race:
                 self.race.start(suggestion.id)
 
     def report(self, trial: int, step: float, losses: Any) -> StepDecision:
-        """Take in what a trial reported at a step, and decide what becomes of it.
+        """Take in what a trial reported at a step, and decide whether it goes on.
 
         losses: as in `Told`. The policy decides by the loss of the first objective.
         """
@@ -72,42 +72,42 @@ class Racing:
         return decided
 
     def should_stop(self, trial: int) -> bool:
-        """True if a trial was paused or stopped by the policy."""
+        """Return whether the policy has paused or stopped a trial."""
         return trial in self.race and self.race[trial].state in STATES.values()
 
     def resume(self) -> int | None:
-        """Make the paused trial that is to go on a running one, and return it."""
+        """Choose a paused trial that goes on, mark it as running and return it."""
         trial = self.policy.resume(self.race)
         if trial is not None:
             self.race.move(trial, RunState.RUNNING)
         return trial
 
     def pause(self, trial: int) -> None:
-        """Say that a trial waits to be resumed: as in a study that another process has left."""
+        """Mark a trial as paused, for example in a study that another process has left."""
         self.race.move(trial, RunState.PAUSED)
 
     def last_step(self, trial: int) -> float | None:
-        """The last step that a trial reported; None if it reported none."""
+        """Return the last step that a trial reported; None if it reported none."""
         steps = self.race[trial].steps if trial in self.race else []
         return steps[-1] if steps else None
 
     def hopeless(self) -> set[int]:
-        """The paused trials that will never be resumed."""
+        """Return the paused trials that will never be resumed."""
         return self.policy.hopeless(self.race)
 
     def forget(self, trials: Iterable[int]) -> None:
-        """Take trials out that nobody runs: they count as if they had not been suggested."""
+        """Remove trials that nobody runs, as if they had not been suggested."""
         for trial in trials:
             self.race.forget(trial)
 
     def end(self, trials: Mapping[int, RunState]) -> None:
-        """Say how trials ended."""
+        """Record how trials ended."""
         for trial, state in trials.items():
             if trial in self.race:
                 self.race.move(trial, state)
 
     def reported_losses(self, trials: Sequence[int]) -> Floats:
-        """(number of trials, objectives), the last losses of each; NaN before the first report."""
+        """Return (number of trials, objectives), the last reported losses, or NaN."""
         nothing = (np.nan,) * self._objectives
         rows = [self._losses.get(trial, nothing) for trial in trials]
         return np.array(rows, dtype=float).reshape(len(rows), self._objectives)

@@ -4,16 +4,20 @@ import copyreg
 import difflib
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from importlib import import_module
-from typing import Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 from foretune.errors import MethodError
 from foretune.methods.contracts import Learner
 from foretune.search.method_entry import Design, Method
 from foretune.search.plugins import load_plugin, plugin_entry_points
 
+if TYPE_CHECKING:
+    from foretune.methods.auto.learn import AutoLearner
+
 
 def lazy_learner(module: str, maker: str) -> Callable[[], Learner]:
-    """A function that imports `module` when it is first called, and makes the learner there.
+    """Return a function that imports `module` and makes the learner with `maker`.
 
     Listing methods then imports none of them.
     """
@@ -26,7 +30,7 @@ def lazy_learner(module: str, maker: str) -> Callable[[], Learner]:
 
 
 def _portfolio_then(name: str, continuation: str) -> Callable[[], Learner]:
-    """The learner of a method that opens with a portfolio and goes on as another one does."""
+    """Return the learner of a method that opens with a portfolio and goes on as another method."""
 
     def make() -> Learner:
         from foretune.methods.zero_shot.learn import portfolio_then
@@ -36,17 +40,17 @@ def _portfolio_then(name: str, continuation: str) -> Callable[[], Learner]:
     return make
 
 
-def _auto() -> Learner:
-    """The learner of `auto`: what past tasks taught by three of the papers, beside a plain process.
+def auto_learner(*, has_jax: bool | None = None) -> "AutoLearner":
+    """Make the learner of `auto`: three papers' methods that learn from past tasks, and a plain GP.
 
-    Without JAX, which two of them need to learn, what past tasks differ by stands in for these.
+    Two of the methods need JAX to learn. Without JAX the method `factors` replaces them.
     """
-    from importlib.util import find_spec
-
     from foretune.methods.auto.learn import AutoLearner
 
     portfolio, networks, linear = "adaptive-portfolio", ("gcp-prior", "deeppipe"), "factors"
-    taught = (portfolio, *(networks if find_spec("jax") else (linear,)))
+    if has_jax is None:
+        has_jax = find_spec("jax") is not None
+    taught = (portfolio, *(networks if has_jax else (linear,)))
     return AutoLearner(
         taught={name: METHODS[name].learner for name in taught},
         from_nothing={"gcp-smooth": METHODS["gcp-smooth"].learner},
@@ -65,8 +69,8 @@ _OWN_METHODS: dict[str, Method] = {
     for entry in (
         Method(
             "auto",
-            "a portfolio, then several surrogates, each believed as far as it orders the trials",
-            _auto,
+            "a portfolio, then several models, weighted by how well each ranks the finished trials",
+            auto_learner,
             design=Design("random", 0),
             acquisition="mixture-ei",
             uses_experience=True,
@@ -90,12 +94,12 @@ _OWN_METHODS: dict[str, Method] = {
         ),
         Method(
             "gcp",
-            "Gaussian Copula Process: the same on Gaussian scores of the losses",
+            "Gaussian Copula Process: like gp, on Gaussian scores of the losses",
             lazy_learner("foretune.methods.gp.gaussian_process", "gaussian_copula_process"),
         ),
         Method(
             "gcp-smooth",
-            "the same on smoothed Gaussian scores, which goes on refining where trials gather",
+            "like gcp, on smoothed Gaussian scores, which still refine where many trials lie",
             lazy_learner("foretune.methods.gp.gaussian_process", "smooth_copula_process"),
         ),
         Method(
@@ -105,7 +109,7 @@ _OWN_METHODS: dict[str, Method] = {
         ),
         Method(
             "cts",
-            "Copula Thompson Sampling: draws from what past tasks taught",
+            "Copula Thompson Sampling: random draws from a model of past tasks",
             lazy_learner(_COPULA, "cts"),
             design=Design("prior", None),
             acquisition="thompson",
@@ -113,14 +117,14 @@ _OWN_METHODS: dict[str, Method] = {
         ),
         Method(
             "gcp-prior",
-            "Gaussian Copula Process on what the past tasks' prior leaves unexplained",
+            "Gaussian Copula Process on the residuals of a prior from past tasks",
             lazy_learner(_COPULA, "gcp_prior"),
             design=Design("prior", 1),
             needs_experience=True,
         ),
         Method(
             "gcp-prior-paper",
-            "the same with the settings of its paper",
+            "gcp-prior with the settings of its paper",
             lazy_learner(_COPULA, "gcp_prior_paper"),
             design=Design("prior", 5),
             needs_experience=True,
@@ -149,14 +153,14 @@ _OWN_METHODS: dict[str, Method] = {
         ),
         Method(
             "zero-shot-gp",
-            "the same portfolio, then a GP",
+            "the portfolio of zero-shot, then a GP",
             _portfolio_then("zero-shot-gp", "gp"),
             design=Design("random", 0),
             needs_experience=True,
         ),
         Method(
             "adaptive-portfolio",
-            "a portfolio chosen as it is tried: past tasks count as far as they order the trials",
+            "a portfolio that adapts: past tasks count by how well they rank the finished trials",
             lazy_learner("foretune.methods.zero_shot.adaptive", "adaptive_portfolio"),
             design=Design("random", 0),
             acquisition="own",
@@ -164,20 +168,20 @@ _OWN_METHODS: dict[str, Method] = {
         ),
         Method(
             "factors",
-            "GP about the past tasks' mean, of a mixture of what they differ by",
+            "GP around the mean of past tasks, with a mixture of their main differences",
             lazy_learner("foretune.methods.copula.factors", "factors"),
             design=Design("random", 0),
             needs_experience=True,
         ),
         Method(
             "rgpe",
-            "ensemble of past tasks' GPs, each as likely as it ranks the trials best",
+            "ensemble of past tasks' GPs, weighted by how often each ranks the trials best",
             lazy_learner("foretune.methods.rgpe.rgpe", "rgpe"),
             needs_experience=True,
         ),
         Method(
             "dre",
-            "Deep Ranking Ensemble: networks that learnt to rank past tasks' configurations",
+            "Deep Ranking Ensemble: networks that learn to rank the configurations of past tasks",
             lazy_learner(_RANKING, "dre"),
             design=Design("random", 3),
             acquisition="own",
@@ -185,46 +189,46 @@ _OWN_METHODS: dict[str, Method] = {
         ),
         Method(
             "dre-ri",
-            "the same from random initial weights",
+            "dre from random initial weights",
             lazy_learner(_RANKING, "dre_ri"),
             acquisition="own",
         ),
         Method(
             "deeppipe",
-            "GP on embeddings of whole pipelines that past tasks taught",
+            "GP on embeddings of whole pipelines, learnt from past tasks",
             lazy_learner(_PIPELINE, "deeppipe"),
             design=Design("random", 0),
             needs_experience=True,
         ),
         Method(
             "deeppipe-paper",
-            "the same with the settings of its paper",
+            "deeppipe with the settings of its paper",
             lazy_learner(_PIPELINE, "deeppipe_paper"),
             design=Design("random", 0),
             needs_experience=True,
         ),
         Method(
             "deeppipe-ri",
-            "the same without past tasks: the network learns from the target alone",
+            "deeppipe without past tasks: the network learns from the target alone",
             lazy_learner(_PIPELINE, "deeppipe_ri"),
         ),
         Method(
             "latent-cash",
-            "algorithms on one latent space, pre-trained on the past tasks that suit best",
+            "all algorithms in one latent space, pre-trained on the past tasks that fit best",
             lazy_learner(_LATENT, "latent_cash"),
             design=Design("per-algorithm", 2),
             needs_experience=True,
         ),
         Method(
             "latent-cash-random",
-            "the same, pre-trained on a past task at random, an ablation",
+            "latent-cash, pre-trained on a random past task, an ablation",
             lazy_learner(_LATENT, "latent_cash_random"),
             design=Design("per-algorithm", 2),
             needs_experience=True,
         ),
         Method(
             "latent-cash-ri",
-            "the same without pre-training, an ablation",
+            "latent-cash without pre-training, an ablation",
             lazy_learner(_LATENT, "latent_cash_ri"),
             design=Design("per-algorithm", 2),
         ),
@@ -232,11 +236,11 @@ _OWN_METHODS: dict[str, Method] = {
 }
 
 SHIPPED = frozenset(_OWN_METHODS)
-"""The names of Foretune's own methods. Other packages may add methods, and change them at will."""
+"""The names of Foretune's own methods. Other packages may add methods, and change them."""
 
 
 class MethodRegistry(MutableMapping[str, Method]):
-    """Foretune's own methods, then those that installed packages bring, by name.
+    """Foretune's own methods, then those of installed packages, by name.
 
     A method of another package is imported when it is looked up, not when names are listed. A
     program may add methods of its own: `METHODS["mine"] = Method(...)`.
@@ -271,16 +275,24 @@ METHODS = MethodRegistry(_OWN_METHODS)
 
 
 def method(name: str) -> Method:
-    """The method with this name: one of Foretune's own, or one that another package brings."""
+    """Return the method with this name, of Foretune or of another installed package."""
     if not isinstance(name, str):
         raise MethodError(
-            f"a method must be given by its name, but got {name!r}: `foretune methods` lists them"
+            f"a method must be given by its name, but got {name!r}: `foretune methods` lists them",
+            rule="method-by-name",
+            field="method",
+            value=name,
         )
     if name in METHODS:
         return METHODS[name]
     close = difflib.get_close_matches(name, METHODS, n=3)
     hint = f"did you mean {' or '.join(close)}?" if close else "`foretune methods` lists them"
-    raise MethodError(f"a method must be one of {', '.join(METHODS)}, but got '{name}': {hint}")
+    raise MethodError(
+        f"a method must be one of {', '.join(METHODS)}, but got '{name}': {hint}",
+        rule="unknown-method",
+        field="method",
+        value=name,
+    )
 
 
 def _reduce_method(entry: Method) -> str | tuple[Any, ...]:

@@ -1,7 +1,7 @@
 """The stages of a search: a start list, then a design, then the model.
 
-A trial belongs to the design or to the model by where the earlier ones came from, not by how many
-there are: where a search chooses among given configurations, it never meets its start list.
+The origin of the earlier trials decides the stage of the next one, not their number. A search that
+chooses among given configurations never uses its start list.
 """
 
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from foretune.space.algorithms import Algorithms
 
 
 class SearchStage(Enum):
-    """What chooses a trial."""
+    """The part of the search that chooses a trial."""
 
     START = auto()
     DESIGN = auto()
@@ -26,20 +26,20 @@ class SearchStage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """What comes before the model."""
+    """The stages before the model."""
 
     start: Encoded
     """Configurations to try first, in order, each of them once."""
     design: Design
-    """What comes next; its trials are counted in all, not of each algorithm."""
+    """The design that follows. Its number of trials is the total, not that of each algorithm."""
     enough: int | None = None
-    """After so many different trials, wherever they came from, the start list has nothing to add;
-    None where all of it is to be tried. Else whoever goes on with another seed, or joins others,
-    would spread trials over a space that is known by then."""
+    """After this number of different trials from any origin, the rest of the start list is skipped;
+    None if all of it must be tried. A search that goes on with another seed, or joins others, then
+    does not spread trials over a space that is already known."""
 
     @staticmethod
     def plan(design: Design, prior: Prior, target: Target, start: Encoded | None) -> "Stages":
-        """A given start stands in for what the prior opens with, and for a design that ends."""
+        """Plan the stages. A given start replaces the prior's opening, and a design that ends."""
         enough = None
         if start is None:
             start = _each_once(_in_pool(prior.opening(target), target))
@@ -49,7 +49,7 @@ class Stages:
         return Stages(start, _in_all(design, target), enough)
 
     def waiting(self, tried: Encoded) -> Encoded:
-        """What is left of the start list."""
+        """Return what is left of the start list."""
         left = _without(self.start, tried)
         return left.take([]) if len(left) and self._is_enough(tried) else left
 
@@ -59,13 +59,13 @@ class Stages:
         return len(tried.first_occurrences()) >= self.enough
 
     def without(self, configs: Encoded) -> "Stages":
-        """The stages with a start list that lacks `configs`."""
+        """Return the stages with a start list without `configs`."""
         return replace(self, start=_without(self.start, configs))
 
     def after(self, tried: Encoded, *, starting: bool) -> SearchStage:
-        """The stage of the trial that comes after `tried`.
+        """Return the stage of the trial that comes after `tried`.
 
-        starting: whether it may come from the start list.
+        starting: allow the start list.
         """
         if starting and len(self.waiting(tried)):
             return SearchStage.START
@@ -76,12 +76,12 @@ class Stages:
 
 
 def reserve(prior: Prior, target: Target) -> Encoded:
-    """What the prior would go on with while no trial has told anything, each once, in order."""
+    """Return what the prior tries after its opening while every trial fails."""
     return _each_once(_in_pool(prior.reserve(target), target))
 
 
 def _in_pool(wanted: Encoded, target: Target) -> Encoded:
-    """The nearest members where the target has a pool."""
+    """Return the nearest members of the pool, if the target has one."""
     if target.pool is None or len(wanted) == 0:
         return wanted
     return target.pool.take(nearest(wanted, target.pool))
@@ -96,7 +96,7 @@ def _each_once(configs: Encoded) -> Encoded:
 
 
 def _in_all(design: Design, target: Target) -> Design:
-    """The design with so many trials as it has on the target, where it has so many of each."""
+    """Return the design with its total number of trials, if it counts those of each algorithm."""
     if design.trials is None or design.how != "per-algorithm":
         return design
     return replace(design, trials=design.trials * len(Algorithms.of(target.space)))

@@ -1,4 +1,4 @@
-"""What passes between the optimiser and whoever runs the trials."""
+"""The messages between the optimiser and the caller who runs the trials."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ class Suggestion:
     id: int
     config: dict[str, Any]
     reason: str
-    """What chose it: the name of a design or of an acquisition function."""
+    """The design or acquisition function that chose it."""
     pool_index: int | None = None
-    """Its row in the target's pool, where there is one."""
+    """Its row in the target's pool, if there is one."""
     resumed_from: float | None = None
     """The last step of a paused trial that goes on; None for a new trial."""
 
@@ -25,9 +25,8 @@ class Suggestion:
 class Told:
     """The outcome of one trial: of a suggestion (`id`), or of a configuration tried elsewhere.
 
-    `losses` holds one number an objective, minimised; where there is one objective, the number
-    will do. A trial that failed, timed out or gave NaN is told as well: it teaches where not to
-    look.
+    `losses` holds one number for each objective; lower is better. A single number may be given as
+    it is. Tell failed trials, timeouts and NaN too: they teach where not to look.
     """
 
     losses: tuple[float, ...] | float

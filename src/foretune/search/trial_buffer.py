@@ -1,4 +1,4 @@
-"""The trials told so far, kept so that each costs the same however many came before."""
+"""The trials told so far. Adding one costs the same for any number of earlier ones."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from foretune.space.growable import GrowingConfigs, GrowingRows
 
 
 class ToldTrials:
-    """Configurations and their losses, in the order they were told."""
+    """The told configurations and their losses, in order."""
 
     def __init__(self, space: Space, objectives: int) -> None:
         self._configs = GrowingConfigs(space)
@@ -21,7 +21,7 @@ class ToldTrials:
         self._losses.extend(losses)
 
     def observations(self) -> Observations:
-        """All trials so far. Later ones do not change what is returned."""
+        """Return all trials so far. Adding more does not change what was returned."""
         n = len(self._configs)
         losses = np.asarray(self._losses.first(n), dtype=float)
         return Observations(self._configs.batch(), losses, np.zeros(n, dtype=bool))

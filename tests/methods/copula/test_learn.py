@@ -21,6 +21,7 @@ from foretune.methods.copula.variants import (
     gp_prior,
     ts,
 )
+from foretune.methods.past_data import ReadLimits
 from foretune.numerics.networks import Layers, initial_layers
 from foretune.numerics.scores import midrank_scores
 from foretune.numerics.transforms import copula_scores, standardise
@@ -235,17 +236,15 @@ def test_each_objective_has_its_own_network() -> None:
     assert mu[1, 1] < -0.8 < 0.8 < mu[0, 1]
 
 
-def test_large_experience_is_thinned_out_evenly(monkeypatch) -> None:
-    monkeypatch.setattr("foretune.methods.past_data.MOST_ROWS", 200)
-    scores = gather(experience((300, 80, 300), lambda x, t: x[:, 0]), copula_scores)
+def test_large_experience_is_thinned_out_evenly() -> None:
+    past = experience((300, 80, 300), lambda x, t: x[:, 0])
+    scores = gather(past, copula_scores, ReadLimits(most=200))
     assert scores.counts.tolist() == [66, 66, 66]
 
 
-def test_scores_are_those_of_the_whole_task_also_where_it_is_thinned_out(monkeypatch) -> None:
-    monkeypatch.setattr("foretune.methods.past_data.MOST_ROWS", 60)
-    monkeypatch.setattr("foretune.methods.past_data.LEAST_ROWS", 5)
+def test_scores_are_those_of_the_whole_task_also_where_it_is_thinned_out() -> None:
     past = experience((300, 80), lambda x, t: x[:, 0])
-    scores = gather(past, copula_scores)
+    scores = gather(past, copula_scores, ReadLimits(most=60, least=5))
     assert scores.counts.tolist() == [30, 30]
     for task, rows in zip(past.tasks, (slice(30), slice(30, 60)), strict=True):
         every = past.task(task).configs.x

@@ -8,6 +8,7 @@ from foretune._base.progress import SILENT
 from foretune.errors import MethodError
 from foretune.experience import Direction, Experience, Metric
 from foretune.methods.contracts import Target
+from foretune.methods.past_data import ReadLimits
 from foretune.methods.ranking.curvature import criterion
 from foretune.methods.ranking.ensemble import (
     Ensemble,
@@ -175,12 +176,10 @@ def test_tasks_are_gathered_in_their_own_units() -> None:
     assert evaluations.y[30:].std() == pytest.approx(1.0, rel=1e-4)
 
 
-def test_every_configuration_keeps_its_own_loss(monkeypatch) -> None:
-    """Of each task at most its share is drawn; losses are in the unit of the whole task."""
-    monkeypatch.setattr("foretune.methods.past_data.MOST_ROWS", 24)
-    monkeypatch.setattr("foretune.methods.past_data.LEAST_ROWS", 5)
+def test_every_configuration_keeps_its_own_loss() -> None:
+    """A share of each task is drawn, but losses are in the unit of the whole task."""
     past = experience(30, 0.1, 0.9)
-    evaluations = gather(past)
+    evaluations = gather(past, ReadLimits(most=24, least=5))
     assert evaluations.counts.tolist() == [12, 12]
     for task, best in enumerate((0.1, 0.9)):
         rows = slice(12 * task, 12 * task + 12)

@@ -14,7 +14,13 @@ from foretune.experience import Experience
 from foretune.methods.contracts import Learner, Prior
 from foretune.methods.copula.model import CopulaPrior, CopulaSettings
 from foretune.methods.copula.prior import ObjectiveNetworks, load_networks
-from foretune.methods.past_data import fair_shares, require_experience, successes
+from foretune.methods.past_data import (
+    USUAL_LIMITS,
+    ReadLimits,
+    fair_shares,
+    require_experience,
+    successes,
+)
 from foretune.numerics.networks import Layers, initial_layers
 
 if TYPE_CHECKING:
@@ -67,11 +73,16 @@ class CopulaLearner(Learner):
         return CopulaPrior(self.kind, space, networks, self.settings)
 
 
-def gather(experience: Experience, scores: Callable[[Floats], Floats]) -> Scores:
-    """The scores of all tasks, of each at most its fair share."""
+def gather(
+    experience: Experience,
+    scores: Callable[[Floats], Floats],
+    limits: ReadLimits = USUAL_LIMITS,
+) -> Scores:
+    """Return the scores of all tasks, at most a fair share of each."""
     tasks = successes(experience)
+    shares = fair_shares([len(rows) for rows, _ in tasks], limits)
     x, z, counts = [], [], []
-    for (rows, losses), drawn in zip(tasks, fair_shares([len(t[0]) for t in tasks]), strict=True):
+    for (rows, losses), drawn in zip(tasks, shares, strict=True):
         kept = np.sort(drawn)
         x.append(experience.configs.take(rows[kept]).x.astype(np.float32))
         z.append([scores(column)[kept] for column in losses.T])

@@ -11,7 +11,13 @@ from foretune._base.arrays import Ints
 from foretune._base.progress import Progress, track
 from foretune.experience import Experience
 from foretune.methods.contracts import Learner, Prior, Surrogate, Target
-from foretune.methods.past_data import fair_shares, require_experience, successes
+from foretune.methods.past_data import (
+    USUAL_LIMITS,
+    ReadLimits,
+    fair_shares,
+    require_experience,
+    successes,
+)
 from foretune.methods.ranking.ensemble import (
     SCORERS,
     Ensemble,
@@ -115,11 +121,12 @@ class RandomLearner(Learner):
         return RandomPrior(self.kind, int(meta["seed"]), self.settings)
 
 
-def gather(experience: Experience) -> RankedEvaluations:
-    """The evaluations of all tasks, of each at most its fair share."""
+def gather(experience: Experience, limits: ReadLimits = USUAL_LIMITS) -> RankedEvaluations:
+    """Return the evaluations of all tasks, at most a fair share of each."""
     tasks = successes(experience)
+    shares = fair_shares([len(rows) for rows, _ in tasks], limits)
     x, y = [], []
-    for (rows, losses), kept in zip(tasks, fair_shares([len(t[0]) for t in tasks]), strict=True):
+    for (rows, losses), kept in zip(tasks, shares, strict=True):
         x.append(centre(experience.configs.take(rows[kept]).x).astype(np.float32))
         y.append(one_loss(losses)[kept].astype(np.float32))
     counts = np.array([len(part) for part in y], dtype=np.int64)
