@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from foretune.methods.contracts import Observations
 from foretune.search.feasibility import BARRIER, HOPELESS, learn_feasibility
@@ -66,10 +65,7 @@ def test_where_failure_is_all_but_certain_no_improvement_makes_up_for_it() -> No
     assert 0 < np.count_nonzero(chance < HOPELESS / 2) < 40
 
 
-def test_of_very_many_trials_the_forest_sees_early_and_late_ones(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("foretune.search.feasibility.MOST_LEARNT", 20)
+def test_of_very_many_trials_the_forest_sees_early_and_late_ones() -> None:
     configs = SPACE.sample(60, seed=0)
     for failing in (np.arange(60) < 20, np.arange(60) >= 40):
-        assert learn_feasibility(seen(configs, failing)).trees is not None
+        assert learn_feasibility(seen(configs, failing), most=20).trees is not None

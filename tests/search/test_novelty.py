@@ -44,14 +44,11 @@ def test_failures_repeat_nothing() -> None:
     assert beside_failure > -0.1 > beside_success
 
 
-def test_of_very_many_trials_the_latest_say_how_far_plateaus_reach(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("foretune.search.novelty.MOST_LEARNT", 2)
+def test_of_very_many_trials_the_latest_say_how_far_plateaus_reach() -> None:
     # The second trial is as near to the first as the fourth to the third.
     configs = SPACE.encode([{"a": a, "b": 0.5} for a in (0.1, 0.2, 0.6, 0.7)])
-    early = learn_novelty(told(configs, np.array([1.0, 1.0, 2.0, 3.0]))).reach
-    late = learn_novelty(told(configs, np.array([1.0, 2.0, 3.0, 3.0]))).reach
+    early = learn_novelty(told(configs, np.array([1.0, 1.0, 2.0, 3.0])), most=2).reach
+    late = learn_novelty(told(configs, np.array([1.0, 2.0, 3.0, 3.0])), most=2).reach
     assert early < 0.1 < late
 
 
@@ -88,7 +85,7 @@ def test_it_has_no_say_in_a_recorded_pool() -> None:
         optimizer.tell(
             [Told((loss,), config=c) for loss, c in zip(losses.tolist(), configs, strict=True)]
         )
-        chosen.append(optimizer._outlook_of_told().novel.tried)
+        chosen.append(optimizer._chooser._outlook_after(optimizer.told).novel.tried)
     assert chosen == [None, None]
 
 

@@ -52,11 +52,11 @@ class Feasibility:
         return np.log(likely) - BARRIER * np.maximum(HOPELESS - likely, 0.0)
 
 
-def learn_feasibility(seen: Observations) -> Feasibility:
-    """Learn which of the told trials failed. Believed ones do not count."""
+def learn_feasibility(seen: Observations, *, most: int = MOST_LEARNT) -> Feasibility:
+    """Learn which of at most `most` told trials failed. Believed ones do not count."""
     told = np.flatnonzero(~seen.believed)
-    if len(told) > MOST_LEARNT:
-        told = told[np.linspace(0, len(told) - 1, MOST_LEARNT).astype(np.int64)]
+    if len(told) > most:
+        told = told[np.linspace(0, len(told) - 1, most).astype(np.int64)]
     succeeded = seen.is_success[told]
     if succeeded.all() or not succeeded.any():
         return Feasibility(None)

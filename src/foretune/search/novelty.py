@@ -46,7 +46,12 @@ class Novelty:
         return np.log(np.maximum(_newness(distances, self.reach), LEAST_PROBABILITY))
 
 
-def learn_novelty(told: Observations, distinct: tuple[Ints, Ints, Ints] | None = None) -> Novelty:
+def learn_novelty(
+    told: Observations,
+    distinct: tuple[Ints, Ints, Ints] | None = None,
+    *,
+    most: int = MOST_LEARNT,
+) -> Novelty:
     """Learn the reach that makes most likely which trials repeated a loss when they were made.
 
     distinct: what `distinct_losses` returns for the successful trials, if it is known.
@@ -56,7 +61,7 @@ def learn_novelty(told: Observations, distinct: tuple[Ints, Ints, Ints] | None =
     if len(first) == len(good):
         return Novelty(None)
     new = first[plateau] == np.arange(len(good))
-    later = np.arange(1, len(good))[-MOST_LEARNT:]
+    later = np.arange(1, len(good))[-most:]
     distances = _to_earlier(good.configs.x, int(later[0]))
     return Novelty(_tree(good.configs.x), most_likely_reach(distances, new[later]))
 
