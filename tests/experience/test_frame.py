@@ -7,6 +7,7 @@ from hypothesis import given, settings
 
 from foretune.errors import ExperienceError
 from foretune.experience import Direction, Evaluation, Experience, Metric, Status
+from foretune.experience.curves import Curve
 from foretune.space import Space
 from tests.refusals import refuses
 
@@ -219,3 +220,82 @@ def test_columns_of_the_same_name_are_refused(twice: str) -> None:
 def test_what_is_no_frame_is_refused() -> None:
     with refuses("not-a-frame"):
         read([{"dataset": "wine"}])
+
+
+# Learning curves
+
+
+def with_curves() -> Experience:
+    """Metrics of the names of columns, a curve without seconds, and rows without a curve."""
+    space = Space.of({"lr": (0.0, 1.0)})
+    metrics = (Metric("seconds"), Metric("acc", Direction.MAX))
+    curve = Curve([1, 5], {"seconds": [4.0, NAN], "acc": [0.5, 0.75]}, [2.0, 8.0])
+    first = {"seconds": 3.0, "acc": 0.25}
+    row = space.encode([{"lr": 0.5}])
+    built = Experience.build(space, metrics, ["t"], [0], row, [0], [list(first.values())])
+    return built.append(
+        [
+            Evaluation("t", {"lr": 0.25}, {"seconds": 4.0, "acc": 0.75}, curve=curve),
+            Evaluation(
+                "s",
+                {"lr": 0.75},
+                {"seconds": 1.0, "acc": 0.5},
+                Status.STOPPED,
+                curve=Curve([2], {"acc": [0.5]}),
+            ),
+        ]
+    )
+
+
+def test_curves_go_to_a_frame_and_back() -> None:
+    past = with_curves()
+    frame = past.to_frame()
+    assert frame["curve:step"].tolist() == [None, [1.0, 5.0], [2.0]]
+    assert frame["curve:acc"].tolist() == [None, [0.5, 0.75], [0.5]]
+    assert frame["curve:metric:seconds"].iloc[1][0] == 4.0
+    assert frame["curve:seconds"].iloc[1] == [2.0, 8.0]
+    again = Experience.from_frame(
+        past.space,
+        frame,
+        task="task",
+        metrics={metric.name: metric.direction for metric in past.metrics},
+        status="status",
+        seconds="seconds",
+        curves="curve:",
+    )
+    assert again.status.tolist() == [Status.DONE, Status.DONE, Status.STOPPED]
+    assert past.curves is not None
+    assert again.curves is not None
+    for name in ("offsets", "steps", "values", "seconds"):
+        np.testing.assert_array_equal(getattr(again.curves, name), getattr(past.curves, name))
+
+
+def test_a_frame_without_curves_has_no_columns_for_them() -> None:
+    assert not [name for name in small().to_frame() if name.startswith("curve:")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule", "field"),
+    [
+        ({"c:step": [[1, 2], [1], [1]]}, "curve-length", "c:step"),
+        ({"c:auc": [[0.5], [0.5], 0.5]}, "not-a-list", "c:auc"),
+        ({"c:auc": [[0.5], ["a"], [0.5]]}, "not-a-list", "c:auc"),
+        ({"c:auc": [[[0.5]], [0.5], [0.5]]}, "not-a-list", "c:auc"),
+        ({"c:step": [[-1], [1], None]}, "curve-steps", "0"),
+    ],
+)
+def test_curves_that_do_not_fit_are_refused(changes, rule: str, field: str) -> None:
+    frame = table().assign(**({"c:auc": [[0.5], [0.5], None]} | changes))
+    with refuses(rule, field=field, kind=ExperienceError):
+        read(frame, curves="c:")
+    with refuses("unknown-column", field="curves", value="d:"):
+        read(frame, curves="d:")
+
+
+def test_steps_are_counted_if_a_frame_does_not_name_them() -> None:
+    frame = table().assign(**{"c:auc": [(0.5, 0.75), np.array([0.25]), NAN]})
+    curves = read(frame, curves="c:").curves
+    assert curves is not None
+    # Tasks are wine, iris, wine: rows are sorted by task.
+    assert curves.lengths.tolist() == [2, 0, 1]
+    assert curves.steps.tolist() == [1, 2, 1]

@@ -15,6 +15,7 @@ from foretune.experience.annotations import Notes
 from foretune.experience.build import EvaluationColumns, from_columns
 from foretune.experience.data import METRIC_PREFIX, AnyExperience, ExperienceData
 from foretune.experience.evaluation import FINAL_STATUSES, Direction, Metric
+from foretune.experience.frame_curves import curve_lists, read_curve_lists
 from foretune.space import Encoded, Space
 
 CONFIG = "config:"
@@ -30,6 +31,8 @@ class FrameColumns:
     status: str | None = None
     seconds: str | None = None
     fidelity: str | None = None
+    curves: str | None = None
+    """The prefix of the columns of lists."""
 
 
 def read_frame(
@@ -57,6 +60,9 @@ def read_frame(
         status=None if columns.status is None else _status(frame, columns.status),
         seconds=None if columns.seconds is None else numbers_of(frame, columns.seconds),
         fidelity=None if columns.fidelity is None else numbers_of(frame, columns.fidelity),
+        curves=None
+        if columns.curves is None
+        else read_curve_lists(frame, columns.curves, columns.metrics),
     )
     metrics = [Metric(name, way) for name, way in columns.metrics.items()]
     configs = _configs(space, frame, columns)
@@ -87,7 +93,8 @@ def to_frame(experience: ExperienceData) -> pd.DataFrame:
         ]
         for name in parameters
     }
-    return pd.DataFrame({"task": names[experience.task_index], **hyperparameters, **metrics, **own})
+    columns = {"task": names[experience.task_index], **hyperparameters, **metrics, **own}
+    return pd.DataFrame({**columns, **curve_lists(experience)})
 
 
 def _with_prefix(prefix: str, name: str, others: Collection[str]) -> str:

@@ -105,7 +105,7 @@ class Experience(ExperienceData):
         return from_columns(cls, space, metrics, tasks, configs, columns, notes)
 
     @classmethod
-    def from_frame(
+    def from_frame(  # noqa: PLR0913 - one argument a column
         cls,
         space: Any,
         frame: pd.DataFrame,
@@ -116,6 +116,7 @@ class Experience(ExperienceData):
         status: str | None = None,
         seconds: str | None = None,
         fidelity: str | None = None,
+        curves: str | None = None,
     ) -> Self:
         """Build a table from a data frame with one evaluation a row.
 
@@ -124,10 +125,19 @@ class Experience(ExperienceData):
         left out. Durations of pandas are read in seconds.
 
         space: anything that `Space.of` reads.
+        curves: how the columns of learning curves begin, such as "curve:". They are called by the
+            metrics, "step" and "seconds", and hold a list for each evaluation. Without steps,
+            these are 1, 2, 3 and so on.
+
+        Example:
+            >>> Experience.from_frame(
+            ...     past.space, past.to_frame(), task="task", metrics={"loss": "min"},
+            ...     status="status", seconds="seconds", curves="curve:",
+            ... )
         """
         from foretune.experience.data_frame import FrameColumns, read_frame
 
-        columns = FrameColumns(task, metrics, config_column, status, seconds, fidelity)
+        columns = FrameColumns(task, metrics, config_column, status, seconds, fidelity, curves)
         return read_frame(cls, Space.of(space), frame, columns)
 
     @classmethod

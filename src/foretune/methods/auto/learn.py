@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretune._base.progress import SILENT, Progress, beating
-from foretune.experience import Experience
+from foretune.experience import Experience, Status
 from foretune.methods.auto.model import AutoSurrogate
 from foretune.methods.contracts import Keep, Learner, Prior, Surrogate, Target
 from foretune.methods.past_data import check_space
@@ -197,13 +197,15 @@ def cheapest_first(configs: Encoded, experience: Experience) -> Encoded:
 
     All of them are tried in any case. Where the cost of one is not known, nothing changes.
     """
-    if np.isnan(experience.seconds).all():
+    # A trial that was stopped tells only what a part of it costs.
+    whole = experience.status != Status.STOPPED
+    if np.isnan(experience.seconds[whole]).all():
         return configs
     table = experience.configs.values
     costs = []
     for one in configs.values:
         place = np.flatnonzero(((table == one) | (np.isnan(table) & np.isnan(one))).all(axis=1))
-        costs.append(experience.seconds[np.isin(experience.config_index, place)])
+        costs.append(experience.seconds[whole & np.isin(experience.config_index, place)])
     if not all(np.isfinite(cost).any() for cost in costs):
         return configs
     return configs.take(np.argsort([np.nanmean(cost) for cost in costs], kind="stable"))
