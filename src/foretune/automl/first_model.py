@@ -15,7 +15,7 @@ from foretune.automl.estimators.fitted_pipeline import FitPipeline, Member, refi
 from foretune.automl.evaluation import for_scorer
 from foretune.automl.final_model.fit import FinalModel
 from foretune.automl.final_model.model import Model
-from foretune.automl.knowledge.default_configs import customary
+from foretune.automl.knowledge.default_configs import default_config
 from foretune.automl.metrics import SCORERS
 from foretune.automl.plan import FitPlan
 from foretune.errors import UsageError
@@ -191,7 +191,7 @@ def _parts(table: Table) -> tuple[Any, Any]:
 
 def _config(plan: FitPlan) -> Mapping[str, Any]:
     """Boosted trees with few settings; what the space has by default where it has none."""
-    found = customary(plan.space)
+    found = default_config(plan.space)
     return (plan.space.defaults() if found is None else found).dicts()[0]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from foretune._base.progress import SILENT, Progress
 from foretune.automl.equivalent_configs import PipelineEquivalence
-from foretune.automl.knowledge.default_configs import customary, is_beyond
+from foretune.automl.knowledge.default_configs import default_config, is_beyond
 from foretune.automl.knowledge.fit_journal import FitDescription
 from foretune.automl.knowledge.knowledge import FitKnowledge
 from foretune.automl.metrics import SCORERS
@@ -90,7 +90,7 @@ def opening_configs(
         return None
     found = knowledge.suggest(PORTFOLIO_TRIALS, meta_features)
     first = found.configs.take(np.argsort(found.seconds, kind="stable"))
-    other = customary(first.space) if is_beyond(knowledge.experience, meta_features) else None
+    other = default_config(first.space) if is_beyond(knowledge.experience, meta_features) else None
     return first if other is None else Encoded.concat([first, other])
 
 

@@ -106,7 +106,7 @@ def forget_command(task: str | None, space: str | None, all_: bool) -> None:
     Priors that were learnt from them are removed too. Searches begin with the shipped priors until
     you run `foretune learn` again.
     """
-    from foretune.automl.knowledge.knowledge import forget_learnt
+    from foretune.automl.knowledge.knowledge import forget_lessons
     from foretune.automl.knowledge.memory import Memory
     from foretune.report.wording import count_text
 
@@ -123,7 +123,7 @@ def forget_command(task: str | None, space: str | None, all_: bool) -> None:
     lost = 0
     for name in names:
         lost += memory.forget(name, task)
-        forget_learnt(name)
+        forget_lessons(name)
     click.echo(f"Forgot {count_text(lost, 'evaluation')}")
 
 

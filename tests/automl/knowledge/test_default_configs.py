@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from foretune.automl.knowledge.default_configs import FEW, customary, is_beyond
+from foretune.automl.knowledge.default_configs import FEW, default_config, is_beyond
 from foretune.automl.knowledge.knowledge import FitKnowledge
 from foretune.automl.plan import FitOptions
 from foretune.automl.spaces import load_shipped_space
@@ -34,18 +34,18 @@ def test_larger_tables_begin_with_one_more(knowledge) -> None:
     large = opening_configs(FitOptions(), knowledge, {"log_rows": float(np.log(20_000.0))})
     assert len(large) == len(usual) + 1
     last = large.dicts()[-1]
-    assert last == customary(knowledge.space).dicts()[0]
+    assert last == default_config(knowledge.space).dicts()[0]
     assert last["estimator"] == "lightgbm"
 
 
 @pytest.mark.parametrize("name", ["pipeline-classification", "pipeline-regression"])
 def test_it_is_boosting_with_the_defaults_of_its_library(name: str) -> None:
-    without = customary(load_shipped_space(name).build(["hist_boosting", "rf"])).dicts()[0]
+    without = default_config(load_shipped_space(name).build(["hist_boosting", "rf"])).dicts()[0]
     assert without["estimator"] == "hist_boosting"
     assert without["estimator:hist_boosting:max_leaf_nodes"] == 31
     assert without["encoder"] == "ordinal"
 
 
 def test_a_space_without_it_has_none() -> None:
-    assert customary(load_shipped_space("pipeline-regression").build(["rf"])) is None
-    assert customary(Space.of({"estimator": {"lightgbm": {"depth": (1, 9)}}})) is None
+    assert default_config(load_shipped_space("pipeline-regression").build(["rf"])) is None
+    assert default_config(Space.of({"estimator": {"lightgbm": {"depth": (1, 9)}}})) is None

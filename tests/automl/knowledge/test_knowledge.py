@@ -1,5 +1,6 @@
 import json
 import math
+import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -11,17 +12,17 @@ import pytest
 from foretune.automl.knowledge import bundle as bundles
 from foretune.automl.knowledge.bundle import SHIPPED, Bundle
 from foretune.automl.knowledge.fit_journal import FitDescription
-from foretune.automl.knowledge.knowledge import FitKnowledge, forget_learnt, own_bundle
+from foretune.automl.knowledge.knowledge import FitKnowledge, forget_lessons, own_bundle
 from foretune.automl.knowledge.learn_bundle import (
     KEPT_METHODS,
     LearningPlan,
-    comparable,
+    build_portfolio,
     learn_bundle,
-    portfolio_of,
+    select_comparable,
 )
 from foretune.automl.knowledge.learning_processes import (
     LearningJob,
-    learn_apart,
+    learn_in_processes,
     read_bytes,
     save_to_bytes,
 )
@@ -154,15 +155,17 @@ def test_a_prior_that_ships_is_the_one_that_was_learnt(known, ships):
 
 def test_a_portfolio_that_ships_is_the_one_that_would_be_built(known, ships):
     knowledge = knows(ships)
-    want = portfolio_of(by_metric(known, R2), 4, source="here").configs
+    want = build_portfolio(by_metric(known, R2), 4, source="here").configs
     assert knowledge.portfolio(4).dicts() == list(want)
     assert len(Portfolio.open(ships / f"{SPACE}.portfolio.r2.json")) == 16
 
 
-def test_nothing_is_read_that_is_not_needed(ships, monkeypatch):
-    monkeypatch.setattr(Experience, "open", lambda path: pytest.fail("the experience was opened"))
+def test_no_experience_is_read_for_a_stored_prior_and_portfolio(ships, tmp_path):
+    without_experience = shutil.copytree(ships, tmp_path / "without experience")
+    [experience] = without_experience.glob("*.parquet")
+    experience.unlink()
     knowledge = FitKnowledge.for_space(
-        SPACE, metric="r2", ships=ships, space=load_shipped_space(SPACE).build(ONLY)
+        SPACE, metric="r2", ships=without_experience, space=load_shipped_space(SPACE).build(ONLY)
     )
     knowledge.prior(ZERO_SHOT)
     assert len(knowledge.portfolio(3)) == 3
@@ -219,9 +222,8 @@ def test_without_experience_only_methods_that_start_from_nothing_work(tmp_path):
         knowledge.portfolio(3)
 
 
-def test_a_metric_that_was_not_measured_is_spoken_for_and_said(ships, monkeypatch):
+def test_another_metric_is_used_for_one_that_was_not_measured(ships):
     mae = Metric("mae", Direction.MIN)
-    monkeypatch.setitem(SCORERS, "mae", replace(SCORERS["rmse"], metric=mae))
     knowledge = knows(ships, metric="mae")
     assert knowledge.notes == ("the shipped experience did not measure mae; rmse speaks for it",)
     assert knowledge.experience.metrics == (mae,)
@@ -275,7 +277,7 @@ def test_own_searches_do_not_spoil_the_portfolio(ships):
     for number in range(8):
         remember(np.linspace(0, 0.9, 7), task=f"mine{number}@{number}")
     knowledge = knows(ships)
-    assert comparable(knowledge.whole).tasks == tuple(f"past{i}" for i in range(5))
+    assert select_comparable(knowledge.whole).tasks == tuple(f"past{i}" for i in range(5))
     assert knowledge.portfolio(3).dicts() == want
 
 
@@ -297,15 +299,15 @@ def test_what_was_learnt_from_own_experience_comes_first(ships):
         file.write_bytes(b"damaged")
     assert knows(ships).prior(ZERO_SHOT) is not None
     assert len(knows(ships).portfolio(2)) == 2
-    forget_learnt(SPACE)
+    forget_lessons(SPACE)
     assert "the shipped prior" in knows(ships).origin(ZERO_SHOT)
     assert [path.name for path in own_bundle().iterdir()] == ["manifest.json"]
 
 
-def learnt_from_all(ships):
-    """What `foretune learn` keeps: of all datasets, by one metric."""
+def learnt_from_all(ships, learn=learn_in_processes):
+    """Learn from all datasets by one metric, as `foretune learn` does."""
     plan = LearningPlan(SPACE, methods=("zero-shot",), site=Here())
-    learn_bundle({"r2": knows(ships).whole}, plan, Bundle.open(own_bundle()))
+    learn_bundle({"r2": knows(ships).whole}, plan, Bundle.open(own_bundle()), learn=learn)
 
 
 def test_what_was_learnt_from_the_very_table_is_left_out(ships):
@@ -331,13 +333,12 @@ def test_what_does_not_say_from_which_tables_it_was_learnt_is_left_out(ships):
     assert "your own prior" in knows(ships, **other).origin(ZERO_SHOT)
 
 
-def test_a_table_is_known_as_long_as_a_prior_that_learnt_from_it_is_kept(ships, monkeypatch):
+def test_a_table_is_known_as_long_as_a_prior_that_learnt_from_it_is_kept(ships):
     remember([0.5, 0.6, 0.7])
     learnt_from_all(ships)
     Memory.of_user().forget(SPACE)
     remember([0.5, 0.6, 0.7], task="other@000000000000000b")
-    monkeypatch.setattr("foretune.automl.knowledge.learn_bundle.learn_apart", lambda *_, **__: [])
-    learnt_from_all(ships)  # A new portfolio, and the prior from before.
+    learnt_from_all(ships, lambda *_, **__: iter(()))  # A new portfolio, and the earlier prior.
     mine = knows(ships, without="mine@000000000000000a")
     assert "the shipped prior" in mine.origin(ZERO_SHOT)
     assert [set(shelf.learnt.portfolios) for shelf in mine.shelves if shelf.own] == [{"r2"}]
@@ -363,7 +364,7 @@ def test_another_seed_or_release_is_not_up_to_date(known, tmp_path, monkeypatch,
 def test_a_prior_travels_as_the_bytes_of_its_file(known):
     lessons = [LearningJob(view, "zero-shot") for view in ("few", "all")]
     views = {"all": known, "few": known.only(known.tasks[:2]), "unused": None}
-    ended = {each.lesson: each for each in learn_apart(views, lessons, jobs=2)}
+    ended = {each.job: each for each in learn_in_processes(views, lessons, workers=2)}
     assert set(ended) == set(lessons)
     for lesson, learning in ended.items():
         assert learning.failure == ""
@@ -378,22 +379,22 @@ def test_what_is_not_learnt_in_time_is_said(known):
     lessons = [LearningJob("all", name) for name in ("zero-shot", "ws-gp")]
     started = time.monotonic()
     for seconds in (0.0, 1e-3):
-        ended = list(learn_apart({"all": known}, lessons, seconds=seconds))
-        assert [each.lesson for each in ended] == lessons
+        ended = list(learn_in_processes({"all": known}, lessons, seconds=seconds))
+        assert [each.job for each in ended] == lessons
         assert [each.failure for each in ended] == ["the time was over"] * 2
     assert time.monotonic() - started < 60
 
 
 def test_lessons_that_are_over_in_time_are_kept(known):
     lessons = [LearningJob("all", name) for name in ("zero-shot", "ws-gp")]
-    first, second = learn_apart({"all": known}, lessons, site=Slow(), seconds=20)
-    assert (first.lesson, first.failure) == (lessons[0], "")
-    assert (second.lesson, second.failure) == (lessons[1], "the time was over")
+    first, second = learn_in_processes({"all": known}, lessons, site=Slow(), seconds=20)
+    assert (first.job, first.failure) == (lessons[0], "")
+    assert (second.job, second.failure) == (lessons[1], "the time was over")
 
 
 def test_a_lesson_that_fails_does_not_stop_the_others(known):
     lessons = [LearningJob("damaged", "zero-shot"), LearningJob("all", "zero-shot")]
-    first, second = learn_apart({"all": known, "damaged": Damaged()}, lessons)
+    first, second = learn_in_processes({"all": known, "damaged": Damaged()}, lessons)
     assert "cannot be decoded" in first.failure
     assert second.failure == ""
     assert read_bytes(second.prior, ZERO_SHOT.load).configs.space == known.space
@@ -422,19 +423,18 @@ class SlowExecutor(InlineExecutor):
         return super().results(timeout) if self.lessons == 1 else []
 
 
-def test_a_folder_is_whole_whatever_ends_the_learning(known, tmp_path, monkeypatch):
-    plan = LearningPlan(SPACE, methods=("zero-shot",))
+def test_a_folder_is_whole_whatever_ends_the_learning(known, tmp_path):
+    plan = LearningPlan(SPACE, methods=("zero-shot",), site=Here())
     folder = tmp_path / "made"
     learn_bundle({"r2": by_metric(known, R2)}, plan, Bundle.open(folder), ships=known)
     fewer = known.only(known.tasks[1:])
 
-    def stopped(*given, **options):
+    def interrupt(*given, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("foretune.automl.knowledge.learn_bundle.learn_apart", stopped)
     views = {"r2": by_metric(fewer, R2)}
     with pytest.raises(KeyboardInterrupt):
-        learn_bundle(views, plan, Bundle.open(folder), ships=fewer)
+        learn_bundle(views, plan, Bundle.open(folder), ships=fewer, learn=interrupt)
     bundle = Bundle.open(folder)
     learnt = bundle.spaces[SPACE]
     assert learnt.tasks == len(known.tasks) - 1
@@ -476,19 +476,18 @@ def test_spaces_that_are_learnt_at_the_same_time_are_all_kept(known, tmp_path):
     assert all(set(each.priors) == {"zero-shot"} for each in learnt.values())
 
 
-def meanwhile(monkeypatch, happens):
-    """Let something happen while a prior is being learnt."""
+def learn_while(act):
+    """Return a function that learns priors, and acts before each is saved."""
 
-    def learnt(*given, **options):
-        monkeypatch.undo()
-        for ended in learn_apart(*given, **options):
-            happens()
-            yield ended
+    def learn(*given, **options):
+        for result in learn_in_processes(*given, **options):
+            act()
+            yield result
 
-    monkeypatch.setattr("foretune.automl.knowledge.learn_bundle.learn_apart", learnt)
+    return learn
 
 
-def test_what_another_program_learns_meanwhile_stays(known, tmp_path, monkeypatch):
+def test_what_another_program_learns_meanwhile_stays(known, tmp_path):
     folder = tmp_path / "made"
     plan = LearningPlan(SPACE, methods=("zero-shot",), site=Here())
 
@@ -496,9 +495,8 @@ def test_what_another_program_learns_meanwhile_stays(known, tmp_path, monkeypatc
         views = {"rmse": by_metric(known, RMSE)}
         learn_bundle(views, plan, Bundle.open(folder))
 
-    with monkeypatch.context() as patch:
-        meanwhile(patch, other)
-        bundle, _ = learn_bundle({"r2": by_metric(known, R2)}, plan, Bundle.open(folder))
+    views = {"r2": by_metric(known, R2)}
+    bundle, _ = learn_bundle(views, plan, Bundle.open(folder), learn=learn_while(other))
     learnt = whole(folder).spaces[SPACE]
     assert bundle.spaces[SPACE] == learnt
     assert set(learnt.priors["zero-shot"]) == set(learnt.portfolios) == {"r2", "rmse"}
@@ -506,22 +504,21 @@ def test_what_another_program_learns_meanwhile_stays(known, tmp_path, monkeypatc
 
 @pytest.mark.parametrize("when", ["before anything is kept", "before a prior is kept"])
 @pytest.mark.parametrize("relearnt", [False, True])
-def test_what_is_forgotten_meanwhile_does_not_come_back(known, monkeypatch, when, relearnt):
+def test_what_is_forgotten_meanwhile_does_not_come_back(known, when, relearnt):
     plan = LearningPlan(SPACE, methods=("zero-shot",), site=Here())
     left = by_metric(known.only(known.tasks[1:]), R2)
 
-    def forgotten():
-        forget_learnt(SPACE)
+    def forget():
+        forget_lessons(SPACE)
         if relearnt:
             learn_bundle({"r2": left}, LearningPlan(SPACE, methods=()), Bundle.open(own_bundle()))
 
     opened = Bundle.open(own_bundle())
-    with monkeypatch.context() as patch:
-        if when == "before a prior is kept":
-            meanwhile(patch, forgotten)
-        else:
-            forgotten()
-        bundle, done = learn_bundle({"r2": by_metric(known, R2)}, plan, opened)
+    learn = learn_while(forget)
+    if when == "before anything is kept":
+        forget()
+        learn = learn_in_processes
+    bundle, done = learn_bundle({"r2": by_metric(known, R2)}, plan, opened, learn=learn)
     assert [(each.what, each.note.partition(":")[0]) for each in done] == [
         ("portfolio", "not kept"),
         ("zero-shot", "not kept"),
@@ -535,7 +532,7 @@ def test_what_is_forgotten_meanwhile_does_not_come_back(known, monkeypatch, when
     assert set(whole(own_bundle()).spaces[SPACE].priors) == {"zero-shot"}
 
 
-def test_a_space_that_was_learnt_anew_meanwhile_stays_as_it_is(known, tmp_path, monkeypatch):
+def test_a_space_that_was_learnt_anew_meanwhile_stays_as_it_is(known, tmp_path):
     folder = tmp_path / "made"
     plan = LearningPlan(SPACE, methods=("zero-shot",), site=Here())
     part = restrict_experience(by_metric(known, R2), load_shipped_space(SPACE).build(("rf", "knn")))
@@ -543,9 +540,8 @@ def test_a_space_that_was_learnt_anew_meanwhile_stays_as_it_is(known, tmp_path, 
     def other():
         learn_bundle({"r2": part}, plan, Bundle.open(folder))
 
-    with monkeypatch.context() as patch:
-        meanwhile(patch, other)
-        _, done = learn_bundle({"r2": by_metric(known, R2)}, plan, Bundle.open(folder))
+    views = {"r2": by_metric(known, R2)}
+    _, done = learn_bundle(views, plan, Bundle.open(folder), learn=learn_while(other))
     assert {each.note.partition(":")[0] for each in done} == {"not kept"}
     assert whole(folder).spaces[SPACE].space == part.space.fingerprint
 

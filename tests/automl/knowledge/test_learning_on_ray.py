@@ -13,8 +13,8 @@ from foretune.automl.knowledge.learn_bundle import LearningPlan, learn_bundle
 from foretune.automl.knowledge.learning_processes import (
     TIME_IS_OVER,
     LearningJob,
-    LearningProcesses,
-    learn_apart,
+    PriorLearner,
+    learn_in_processes,
     save_to_bytes,
 )
 from foretune.automl.knowledge.metric_choice import by_metric
@@ -57,7 +57,7 @@ class WatchedSite(ExecutorChoice):
 
 @dataclass(frozen=True)
 class WatchedRoom:
-    room: LearningProcesses
+    room: PriorLearner
     folder: Path
 
     def __call__(self, lesson):
@@ -77,7 +77,7 @@ def test_a_killed_worker_costs_time_and_no_lesson(known, tmp_path):
     killer = Thread(target=kill)
     killer.start()
     site = WatchedSite("ray", folder=tmp_path)
-    ended = {each.lesson: each for each in learn_apart(views, lessons, site=site, jobs=2)}
+    ended = {each.job: each for each in learn_in_processes(views, lessons, site=site, workers=2)}
     killer.join()
     assert set(ended) == set(lessons)
     want = save_to_bytes(ZERO_SHOT.learn(known, seed=0).save)
@@ -88,8 +88,8 @@ def test_a_killed_worker_costs_time_and_no_lesson(known, tmp_path):
 def test_a_lesson_that_takes_too_long_is_ended(known, tmp_path):
     lesson = LearningJob("slow", "zero-shot")
     site = WatchedSite("ray", folder=tmp_path)
-    [ended] = learn_apart({"slow": known}, [lesson], site=site, seconds=3)
-    assert (ended.lesson, ended.failure) == (lesson, TIME_IS_OVER)
+    [ended] = learn_in_processes({"slow": known}, [lesson], site=site, seconds=3)
+    assert (ended.job, ended.failure) == (lesson, TIME_IS_OVER)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class DeadlySite(ExecutorChoice):
 
 @dataclass(frozen=True)
 class DeadlyRoom:
-    room: LearningProcesses
+    room: PriorLearner
 
     def __call__(self, lesson):
         if lesson.method == "ws-gp":

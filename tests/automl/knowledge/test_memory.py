@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -286,13 +287,18 @@ def test_a_killed_fit_loses_nothing_that_had_ended(memory):
     assert accuracies(memory) == {1: 0.1, 2: 0.2, 3: 0.3}
 
 
-def test_killed_between_merging_and_removing_the_journal_is_merged_once(memory, monkeypatch):
-    monkeypatch.setattr("foretune.automl.knowledge.memory.remove_journal", lambda head: None)
-    memory.remember(fit(), [trial(1, 0.5)])
-    monkeypatch.undo()
-    assert len(list((memory.folder / f"{NAME}.journals").glob("*.json"))) == 1
+def test_killed_between_merging_and_removing_the_journal_is_merged_once(memory, tmp_path):
+    journals = memory.folder / f"{NAME}.journals"
+    running = memory.begin(fit())
+    running.add(trial(1, 0.5))
+    shutil.copytree(journals, tmp_path / "copy")
+    running.close()
     assert len(memory.recall(NAME)) == 1
-    assert list((memory.folder / f"{NAME}.journals").iterdir()) == []
+    assert list(journals.iterdir()) == []
+    shutil.copytree(tmp_path / "copy", journals, dirs_exist_ok=True)
+    assert len(list(journals.glob("*.json"))) == 1
+    assert len(memory.recall(NAME)) == 1
+    assert list(journals.iterdir()) == []
 
 
 AT_ONCE = """

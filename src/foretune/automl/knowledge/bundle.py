@@ -1,9 +1,9 @@
-"""A folder of knowledge: per space an experience, what was learnt from it, and a manifest.
+"""A folder of knowledge: for each space its experience, priors and portfolios, and a manifest.
 
-The manifest names every file with its SHA-256 and its size, and says how each came about. A file
-is held against them when it is opened, not before, so that opening the folder costs nothing.
-The package ships one such folder, and `foretune learn` keeps one for each user. Several programs
-may change a folder at once: each does so step by step, under a lock, on the folder as it is then.
+The manifest lists every file with its SHA-256 and its size. A file is checked when it is opened,
+so that opening the folder is cheap. The package ships one folder, and `foretune learn` keeps one
+for each user. Several programs may change a folder at once: each change takes a lock and starts
+from the folder as it is then.
 """
 
 import hashlib
@@ -23,8 +23,8 @@ MANIFEST = "manifest.json"
 LARGEST_MANIFEST = 4 * 2**20
 SHIPPED = Path(__file__).parent.parent / "shipped"
 """The folder that comes with the package."""
-_SPOILT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
-"""What a manifest that is not ours can raise."""
+_READ_ERRORS = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""The errors that a file can raise that is not such a manifest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,25 +35,25 @@ class StoredPrior:
     sha256: str
     bytes: int
     content: str = ""
-    """Of what was learnt, the fingerprint of what it was learnt from: see `taught_by`."""
+    """The fingerprint of the experience that it was learnt from: see `taught_by`."""
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "StoredPrior":
-        """What `asdict` has written."""
+        """Read what `asdict` has written."""
         content = str(plain.get("content", ""))
         return cls(str(plain["file"]), str(plain["sha256"]), int(plain["bytes"]), content)
 
 
 @dataclass(frozen=True, slots=True)
 class SpaceLessons:
-    """What the folder knows about one space."""
+    """The knowledge about one space."""
 
     space: str
-    """The fingerprint of the space that priors and portfolios hold for."""
+    """The fingerprint of the space of the priors and portfolios."""
     tasks: int
     evaluations: int
     metrics: tuple[str, ...]
-    """What was measured."""
+    """The metrics that were measured."""
     definition: StoredPrior
     """The space as JSON."""
     experience: StoredPrior | None = None
@@ -62,45 +62,45 @@ class SpaceLessons:
     portfolios: Mapping[str, StoredPrior] = field(default_factory=dict)
     """{metric: file}"""
     about: Mapping[str, Any] = field(default_factory=dict)
-    """How it was made: date, versions, the recipe of the collection."""
+    """Facts about its making: date, versions, the recipe of the collection."""
     datasets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """{content of a file: the identities of the datasets that it was learnt from}"""
 
     @property
     def files(self) -> tuple[StoredPrior, ...]:
-        """All files that hold it."""
-        of_priors = [kept for of_method in self.priors.values() for kept in of_method.values()]
+        """All files of this knowledge."""
+        priors = [file for by_metric in self.priors.values() for file in by_metric.values()]
         whole = () if self.experience is None else (self.experience,)
-        return (self.definition, *whole, *of_priors, *self.portfolios.values())
+        return (self.definition, *whole, *priors, *self.portfolios.values())
 
     @property
     def datasets_in_use(self) -> dict[str, tuple[str, ...]]:
-        """Those that one of the files still speaks of."""
-        contents = {kept.content for kept in self.files}
+        """The datasets that one of the files was learnt from."""
+        contents = {file.content for file in self.files}
         return {content: known for content, known in self.datasets.items() if content in contents}
 
-    def unaware_of(self, dataset: str) -> "SpaceLessons":
-        """Only what was learnt without the dataset of this identity.
+    def without_dataset(self, dataset: str) -> "SpaceLessons":
+        """Return only the knowledge that was learnt without the dataset of this identity.
 
-        Files of earlier versions do not say what they were learnt from: they may know it, and are
-        left out until they are learnt anew.
+        Files of earlier versions do not name their datasets. They may know this one, so they are
+        left out until they are learnt again.
         """
 
-        def unaware(kept: StoredPrior) -> bool:
-            return dataset not in self.datasets.get(kept.content, (dataset,))
+        def is_unaware(file: StoredPrior) -> bool:
+            return dataset not in self.datasets.get(file.content, (dataset,))
 
         return replace(
             self,
             priors={
-                method: {metric: kept for metric, kept in of.items() if unaware(kept)}
-                for method, of in self.priors.items()
+                method: {metric: file for metric, file in by_metric.items() if is_unaware(file)}
+                for method, by_metric in self.priors.items()
             },
-            portfolios={metric: kept for metric, kept in self.portfolios.items() if unaware(kept)},
+            portfolios={name: file for name, file in self.portfolios.items() if is_unaware(file)},
         )
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "SpaceLessons":
-        """What `asdict` has written."""
+        """Read what `asdict` has written."""
         experience = plain["experience"]
         return cls(
             space=str(plain["space"]),
@@ -129,14 +129,13 @@ class SpaceLessons:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """An opened folder."""
+    """A folder of knowledge that was opened."""
 
     folder: Path
     spaces: Mapping[str, SpaceLessons] = field(default_factory=dict)
     forgotten: Mapping[str, int] = field(default_factory=dict)
-    """How often what was known about a space was removed. Whoever began to learn before the last
-    time knows what was to be forgotten.
-    """
+    """How often the knowledge about a space was removed. A program that began to learn before the
+    last removal must not save its result."""
 
     @classmethod
     def open(cls, folder: Path) -> "Bundle":
@@ -154,36 +153,36 @@ class Bundle:
                 raise ValueError(f"format {plain['format']!r}, version {plain['version']!r}")
             spaces = {str(name): SpaceLessons.from_dict(of) for name, of in plain["spaces"].items()}
             gone = {str(name): int(times) for name, times in plain.get("forgotten", {}).items()}
-        except _SPOILT as error:
+        except _READ_ERRORS as error:
             _refuse(path, f"is not the manifest of such a folder ({error})")
         return cls(folder, spaces, gone)
 
     def path(self, kept: StoredPrior) -> Path:
-        """Where a file lies, after holding it against the manifest."""
+        """Return the path of a file after checking it against the manifest."""
         path = self.folder / kept.file
         if path.parent != self.folder:
             _refuse(path, "lies outside of its folder")
         try:
             content = path.read_bytes()
-        except (OSError, ValueError) as error:  # names with a zero byte are a ValueError
+        except (OSError, ValueError) as error:  # A name with a zero byte raises ValueError.
             _refuse(path, f"cannot be read ({error})")
         if len(content) != kept.bytes or hashlib.sha256(content).hexdigest() != kept.sha256:
             _refuse(path, "was altered: its checksum is not the one in the manifest")
         return path
 
     def keep(self, file: str, write: Callable[[Path], None], *, content: str = "") -> StoredPrior:
-        """Let `write` fill a file of the folder, in a `change` that makes the manifest name it."""
+        """Write a file of the folder. Call this in a `change` that puts it into the manifest."""
         self.folder.mkdir(parents=True, exist_ok=True)
         replace_file(self.folder / file, write)
         written = (self.folder / file).read_bytes()
         return StoredPrior(file, hashlib.sha256(written).hexdigest(), len(written), content)
 
     def with_space(self, name: str, learnt: SpaceLessons) -> "Bundle":
-        """The folder with this knowledge about one space."""
+        """Return the folder with this knowledge about one space."""
         return replace(self, spaces={**self.spaces, name: learnt})
 
     def without_space(self, name: str) -> "Bundle":
-        """The folder without one space, whose files are removed, if it knows anything of it."""
+        """Remove the files of one space, and return the folder without it."""
         for kept in self.spaces[name].files if name in self.spaces else ():
             path = self.folder / kept.file
             if path.parent == self.folder and path.is_file():
@@ -194,16 +193,17 @@ class Bundle:
         )
 
     def has_forgotten(self, name: str, *, since: "Bundle") -> bool:
-        """Whether what was known about a space was removed since the folder was opened before."""
+        """Return whether the knowledge about a space was removed after `since` was opened."""
         return self._times_forgotten(name) != since._times_forgotten(name)
 
     def change(self, how: Callable[["Bundle"], "Bundle"]) -> "Bundle":
-        """Change the folder and write its manifest, while nobody else does; what it is then.
+        """Change the folder and write its manifest under a lock; return the changed folder.
 
-        how: is given the folder as it is by now, which others may have changed since it was opened.
+        how: takes the folder as it is now, because other programs may have changed it, and
+        returns the changed one.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        # Beside the folder, in which there is nothing but what its manifest names.
+        # The lock lies beside the folder, which holds only what its manifest names.
         whole = self.folder.resolve()
         with hold_lock(whole.parent / f"{whole.name}.lock"):
             changed = how(Bundle.open(self.folder))

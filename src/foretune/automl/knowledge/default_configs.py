@@ -1,8 +1,8 @@
-"""What one would try first without any experience: boosted trees as their libraries have them.
+"""The default configuration: boosted trees with the defaults of their library.
 
-Past datasets are a guide to tables like them. Where a table has more rows than nearly all of them,
-what suited them may be far too small for it, and a search that begins there stays near it for long.
-One trial of what is customary tells.
+Past datasets are a guide to tables like them. If a table has more rows than nearly all of them,
+the configurations that suited them may be far too small for it, and a search that starts there
+stays near them for long. One trial of the default configuration shows this.
 """
 
 from collections.abc import Mapping
@@ -12,11 +12,11 @@ from foretune.experience import Experience
 from foretune.space import Encoded, Space
 
 ROWS = "log_rows"
-"""The meta-feature that says how large a table is."""
+"""The meta-feature for the size of a table."""
 FEW = 5
-"""A table is beyond experience where fewer past datasets than these have as many rows."""
+"""A table is beyond experience if fewer past datasets than this have as many rows."""
 STEPS = {"imputer": "median", "encoder": "ordinal", "scaler": "none", "reducer": "none"}
-"""Trees need no more."""
+"""The other steps of the pipeline; trees need no more."""
 CHOICE = "estimator"
 BOOSTED: Mapping[str, Mapping[str, Any]] = {
     "lightgbm": {
@@ -36,19 +36,19 @@ BOOSTED: Mapping[str, Mapping[str, Any]] = {
         "l2": 0.001,
     },
 }
-"""The defaults of the libraries; l2 is the least of the space, for theirs is 0."""
+"""The defaults of the libraries, but l2 is the least of the space because the default is 0."""
 
 
 def is_beyond(experience: Experience, features: Mapping[str, float]) -> bool:
-    """Whether a table of these meta-features is larger than nearly all past datasets."""
+    """Return whether a table with these meta-features is larger than nearly all past datasets."""
     if ROWS not in features:
         return False
     known = [of[ROWS] for of in experience.meta_features.values() if ROWS in of]
     return sum(rows >= features[ROWS] for rows in known) < FEW
 
 
-def customary(space: Space) -> Encoded | None:
-    """The pipeline of a space (one row) that is customary; None where it has no such one."""
+def default_config(space: Space) -> Encoded | None:
+    """Return the default configuration of a space (one row); None if the space has none."""
     for name, values in BOOSTED.items():
         config = {**STEPS, CHOICE: name}
         config |= {f"{CHOICE}:{name}:{key}": value for key, value in values.items()}

@@ -1,4 +1,4 @@
-"""Own experience grows: the same pipeline on the same table is one evaluation, the newest."""
+"""Adds evaluations to the user's experience; of the same pipeline and table, the newest counts."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,20 +12,20 @@ from foretune.experience.selection import take_rows
 from foretune.tables.identity import identity
 
 
-class TurnedError(ExperienceError):
-    """The same metric is better when it is higher here, and when it is lower there."""
+class DirectionError(ExperienceError):
+    """The same metric has different directions in two experiences."""
 
 
 def merge_newest(first: Experience, second: Experience) -> Experience:
-    """The evaluations of both; of a task and configuration that both have, the newer one's.
+    """Merge the evaluations; if both have a task and configuration, the newer evaluation counts.
 
-    Metrics of either are kept. A task that was renamed keeps its first name.
+    The metrics of both are kept. A task that was renamed keeps its first name.
     """
     known = {metric.name: metric for metric in first.metrics}
     for metric in second.metrics:
         before = known.setdefault(metric.name, metric)
         if before != metric:
-            raise TurnedError(
+            raise DirectionError(
                 "evaluations are joined where a metric has one direction, but "
                 f"'{metric.name}' is '{before.direction}' in what is known and "
                 f"'{metric.direction}' in what is added: correct the direction of the wrong one",
@@ -39,9 +39,9 @@ def merge_newest(first: Experience, second: Experience) -> Experience:
 
 
 def common_first(experience: Experience) -> Experience:
-    """The same evaluations, with the metrics that most tasks have before the others.
+    """Return the same evaluations with the metrics of the most tasks first.
 
-    Where nobody names a metric, the first one counts: one of a single task would hide all others.
+    If the user names no metric, the first one is used, so it must be one that most tasks have.
     """
     done = np.isfinite(experience.values) & (experience.status == Status.DONE)[:, None]
     tasks = np.array([len(np.unique(experience.task_index[rows])) for rows in done.T])
@@ -51,7 +51,7 @@ def common_first(experience: Experience) -> Experience:
 
 
 def _align_metrics(experience: Experience, metrics: Sequence[Metric]) -> Experience:
-    """The same rows with a column for each of `metrics`, NaN where it was not measured."""
+    """Return the same rows with a column for each of `metrics`, NaN if it was not measured."""
     names = [metric.name for metric in experience.metrics]
     values = np.full((len(experience), len(metrics)), np.nan)
     for column, metric in enumerate(metrics):
@@ -68,9 +68,9 @@ def _unify_task_names(experience: Experience, known: dict[str, str]) -> Experien
 
 
 def _newest(experience: Experience) -> Experience:
-    """Each task and configuration once, with the newest value of every metric.
+    """Return each task and configuration once, with the newest value of every metric.
 
-    Rows of one task are in the order they were recorded. A success counts more than a failure.
+    The rows of one task keep their order. A success counts more than a failure.
     """
     pairs = experience.task_index.astype(np.int64) * len(experience.configs)
     pairs = pairs + experience.config_index
@@ -89,7 +89,7 @@ def _newest(experience: Experience) -> Experience:
 
 
 def _last(group: Ints, counts: Bools, size: int) -> Ints:
-    """(size,): the last row of each group that counts, or -1."""
+    """Return the last row (size,) of each group where `counts` is true, or -1."""
     last = np.full(size, -1, dtype=np.int64)
     rows = np.flatnonzero(counts)
     np.maximum.at(last, group[rows], rows)

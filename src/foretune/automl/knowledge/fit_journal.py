@@ -1,4 +1,7 @@
-"""Journals of fits: what one is, and a line a trial, on the disk before the next begins."""
+"""Journals of fits: a description of the fit, and one line for each trial.
+
+A line is on disk before the next trial begins.
+"""
 
 import json
 import warnings
@@ -17,8 +20,8 @@ from foretune.experience.journal import Journal
 from foretune.space import Space
 
 BROKEN = ".broken"
-"""In the names of journals, and of files of experience, that could not be read."""
-SPOILT = (
+"""Part of the names of journals and of experience files that could not be read."""
+READ_ERRORS = (
     ForetuneError,
     ValueError,
     LookupError,
@@ -27,12 +30,12 @@ SPOILT = (
     ArithmeticError,
     RecursionError,
 )
-"""What a journal that is not ours can raise."""
+"""The errors that a file can raise that is not such a journal."""
 
 
 @dataclass(frozen=True, slots=True)
 class FitDescription:
-    """What a fit says about itself before its first trial."""
+    """The description of a fit before its first trial."""
 
     space_name: str
     space: Space
@@ -41,7 +44,7 @@ class FitDescription:
     meta_features: Mapping[str, float]
 
     def to_json(self) -> str:
-        """As the head of a journal."""
+        """Return the text of the head of a journal."""
         return json.dumps(
             {
                 "space": json.loads(self.space.to_json()),
@@ -53,7 +56,7 @@ class FitDescription:
 
 
 class FitJournal:
-    """The journal of one running fit: lines go in, and `close` makes them part of the memory."""
+    """The journal of one running fit; `close` makes its lines part of the memory."""
 
     def __init__(
         self, fit: FitDescription, head: Path, alive: IO[bytes], *, settle: Callable[[str], None]
@@ -67,16 +70,16 @@ class FitJournal:
         return self._fit.task
 
     def add(self, evaluation: Evaluation) -> None:
-        """Write what came of one trial. It is on the disk when this returns."""
+        """Write the evaluation of one trial. It is on disk when this returns."""
         self._journal.add(evaluation)
 
     def close(self) -> None:
-        """End the recording and merge what it holds, now or when that is possible."""
+        """End the journal and merge it into the memory, now or when that becomes possible."""
         self._alive.close()
         try:
             self._settle(self._fit.space_name)
         except ExperienceError as error:
-            # The journal stays, so that nothing is lost, least of all the fit.
+            # The journal stays, so no trial is lost, and the fit goes on.
             warnings.warn(
                 ForetuneWarning(
                     f"the trials are written down, but not part of the memory yet ({error})",
@@ -87,7 +90,7 @@ class FitJournal:
 
 
 def read_journal(head: Path) -> Experience | None:
-    """The trials of a journal; None where none of them succeeded."""
+    """Read the trials of a journal; None if none of them succeeded."""
     plain = json.loads(head.read_text(encoding="utf-8"))
     space = Space.from_json(json.dumps(plain["space"]))
     rows = Journal(head.with_suffix(".jsonl")).evaluations
@@ -102,7 +105,7 @@ def read_journal(head: Path) -> Experience | None:
 
 
 def remove_journal(head: Path) -> None:
-    """Remove all files of a journal, also where it could not be read."""
+    """Remove all files of a journal, even if it could not be read."""
     for suffix in (".jsonl", ".alive", ".json", BROKEN):
         with suppress(FileNotFoundError):
             head.with_suffix(suffix).unlink()

@@ -1,9 +1,9 @@
-"""What a search begins with: experience, priors and portfolios for the user's space and metric.
+"""What a search starts from: experience, priors and portfolios for the user's space and metric.
 
-Two folders know something: the one that ships with the package, and the user's own. Both speak of
-the whole of a space, with every estimator; a user may lack some of them or exclude them. Priors of
-the whole are lifted into that part, experience is narrowed to it. Files are opened when they are
-needed: a fit that starts from the shipped prior and portfolio reads no experience at all.
+There are two folders of knowledge: the one that ships with the package, and the user's own. Both
+are about the whole space with every estimator, but a user may lack or exclude some estimators.
+Then priors are lifted into the smaller space, and experience is restricted to it. Files are opened
+when they are needed: a fit that starts from a shipped prior and portfolio reads no experience.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from foretune._base.progress import SILENT, Progress
 from foretune.automl.knowledge.bundle import SHIPPED, Bundle, SpaceLessons, StoredPrior
-from foretune.automl.knowledge.learn_bundle import comparable, portfolio_of
+from foretune.automl.knowledge.learn_bundle import build_portfolio, select_comparable
 from foretune.automl.knowledge.memory import Memory, home
 from foretune.automl.knowledge.metric_choice import by_metric, stand_in
 from foretune.automl.knowledge.subspace_priors import lift_prior
@@ -42,7 +42,7 @@ class ExperienceSource:
     tasks: int
     evaluations: int
     measured: str
-    """The recorded metric that speaks for the one asked for."""
+    """The recorded metric that is used for the requested one."""
     open: Callable[[], Experience] = field(repr=False)
 
     def __str__(self) -> str:
@@ -52,31 +52,31 @@ class ExperienceSource:
 
 @dataclass(frozen=True, slots=True)
 class BundleShelf:
-    """What one folder has learnt about the whole space."""
+    """The knowledge of one folder about the whole space."""
 
     bundle: Bundle
     learnt: SpaceLessons
     own: bool
-    """Whether it knows the user's own experience."""
+    """Whether it was learnt from the user's own experience."""
 
     def space(self) -> Space:
-        """The whole space."""
+        """Read the whole space."""
         path = self.bundle.path(self.learnt.definition)
         return Space.from_json(path.read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
 class FitKnowledge:
-    """What is known about one space by one metric; made by `for_space`."""
+    """The knowledge about one space by one metric; `for_space` makes it."""
 
     space: Space
-    """The user's."""
+    """The user's space."""
     metric: Metric
     sources: tuple[ExperienceSource, ...]
     shelves: tuple[BundleShelf, ...] = ()
-    """Folders with priors, the one that knows most first."""
+    """The folders with priors; the user's own comes first."""
     notes: tuple[str, ...] = ()
-    """What the user should hear about how it came together."""
+    """Sentences for the user about the sources."""
 
     @classmethod
     def for_space(
@@ -89,18 +89,17 @@ class FitKnowledge:
         space: Space | None = None,
         ships: Path | None = None,
     ) -> "FitKnowledge":
-        """What the package and the user know about a shipped space.
+        """Collect what the package and the user know about a shipped space.
 
-        own: whether to use what was remembered. without: a task, with its fingerprint, whose own
-        records are left out, and whatever `foretune learn` has learnt from them: those of the table
-        that is about to be searched, where they are used as its trials. space: where it is narrowed
-        to some estimators; the whole if None. ships: another folder than the one that comes with
-        the package.
+        own: whether to use the user's memory. without: the task of the table that will be searched,
+        with its fingerprint; its records in the memory are left out, and so is everything that
+        `foretune learn` has learnt from them. space: the part of the space with some estimators;
+        the whole space if None. ships: the shipped folder of knowledge; the package's if None.
         """
         chosen = load_shipped_space(name)
         measured = scorer(metric, chosen.task).metric
         shelves = _shelves(Bundle.open(ships or SHIPPED), name, own=False)
-        sources = [_shipped_source_of(shelf, metric) for shelf in shelves]
+        sources = [_shipped_source(shelf, metric) for shelf in shelves]
         notes = []
         if own:
             try:
@@ -108,13 +107,17 @@ class FitKnowledge:
                 shelves = [*_own_shelves(name, shelves, without), *shelves]
             except ForetuneError as error:
                 notes.append(f"your own experience is left out ({error})")
-        notes += [_stands_in(source, metric) for source in sources if source.measured != metric]
+        notes += [
+            f"the {each.kind} experience did not measure {metric}; {each.measured} speaks for it"
+            for each in sources
+            if each.measured != metric
+        ]
         space = chosen.build() if space is None else space
         return cls(space, measured, tuple(sources), tuple(shelves), tuple(notes))
 
     @cached_property
     def whole(self) -> Experience | None:
-        """All experience, in the space of the first source, by the metric asked for."""
+        """All experience, in the space of the first source, by the requested metric."""
         found: Experience | None = None
         for source in self.sources:
             part = by_metric(source.open(), self.metric)
@@ -124,12 +127,12 @@ class FitKnowledge:
             try:
                 found = found.merge(restrict_experience(part, found.space))
             except ExperienceError:
-                continue  # nothing of it lies in the space
+                continue  # None of its configurations is in the space.
         return found
 
     @cached_property
     def experience(self) -> Experience | None:
-        """All experience in the user's space; None where nothing of it lies there."""
+        """All experience in the user's space; None if there is none."""
         try:
             return None if self.whole is None else restrict_experience(self.whole, self.space)
         except ExperienceError:
@@ -137,7 +140,7 @@ class FitKnowledge:
 
     @property
     def tasks(self) -> int:
-        """How many datasets it comes from."""
+        """The number of datasets that it comes from."""
         return sum(source.tasks for source in self.sources)
 
     def prior(
@@ -148,77 +151,78 @@ class FitKnowledge:
         progress: Progress = SILENT,
         begins: bool = True,
     ) -> Prior:
-        """What `method` knows before the first trial: kept, or else learnt now and cached.
+        """Return the prior of a method: a stored one, or one that is learnt now and cached.
 
-        begins: whether its opening is needed, which in a part of the space takes a while to choose.
+        begins: whether its opening is needed. Choosing it for a part of the space takes a while.
         """
         if not self.sources or not method.transfers:
             return method.learn(None, seed=seed, progress=progress)
-        for shelf, kept in self._stored_priors(method):
+        for shelf, file in self._find_priors(method):
             try:
-                return self._here(method.load(shelf.bundle.path(kept)), shelf, begins=begins)
+                return self._lift(method.load(shelf.bundle.path(file)), shelf, begins=begins)
             except ArtifactError:
                 if not shelf.own:
-                    raise  # of the user's own, what ships still serves
+                    raise  # If the user's own prior is damaged, the shipped one is used.
         if self.experience is None:
             return method.learn(None, seed=seed, progress=progress)
         return learnt_prior(method, self.experience, seed=seed, progress=progress)
 
     def origin(self, method: Method) -> str:
-        """Where `prior` of this method comes from, in words."""
-        for shelf, _ in self._stored_priors(method):
+        """Return where the prior of this method comes from, in words."""
+        for shelf, _ in self._find_priors(method):
             whose = "your own" if shelf.own else "the shipped"
             date = shelf.learnt.about.get("date", "an earlier day")
             return f"{whose} prior, learnt on {date} from {shelf.learnt.tasks} datasets"
         return f"learnt now from {self.tasks} datasets" if self.sources else "no experience"
 
     def portfolio(self, k: int) -> Encoded:
-        """The k configurations of the user's space to try first, in order.
+        """Return the k configurations of the user's space to try first, in order.
 
-        They complement each other: each helps tasks that those before it did not suit.
+        They complement each other: each suits tasks that the earlier ones did not suit.
         """
         for shelf in self.shelves:
-            kept = shelf.learnt.portfolios.get(self.metric.name)
-            if kept is None or shelf.learnt.space != self.space.fingerprint:
+            file = shelf.learnt.portfolios.get(self.metric.name)
+            if file is None or shelf.learnt.space != self.space.fingerprint:
                 continue
             try:
-                found = Portfolio.open(shelf.bundle.path(kept))
+                found = Portfolio.open(shelf.bundle.path(file))
             except ArtifactError:
                 if not shelf.own:
                     raise
                 continue
             if len(found) >= k:
                 return self.space.encode(found.first(k).configs)
-        built = portfolio_of(self._experience_sources(), k, source="experience")
+        built = build_portfolio(self._required_experience, k, source="experience")
         return self.space.encode(built.configs)
 
     def suggest(self, k: int, features: Mapping[str, float]) -> Recommendation:
-        """The k configurations to try first on a table of these meta-features, in order.
+        """Return the k configurations to try first on a table of these meta-features, in order.
 
-        As `portfolio`, but datasets that are like the table count more.
+        As `portfolio`, but datasets that are similar to the table count more.
         """
-        return recommend_configs(comparable(self._experience_sources()), k, features)
+        return recommend_configs(select_comparable(self._required_experience), k, features)
 
-    def _stored_priors(self, method: Method) -> Iterator[tuple[BundleShelf, StoredPrior]]:
-        """Where priors of a method lie: by the metric itself, then by what speaks for it."""
+    def _find_priors(self, method: Method) -> Iterator[tuple[BundleShelf, StoredPrior]]:
+        """Yield the files of a method's priors: those by the metric first, then by its stand-in."""
         found = [(shelf, shelf.learnt.priors.get(method.name, {})) for shelf in self.shelves]
         recorded = list(dict.fromkeys(metric for _, of in found for metric in of))
         spoken = stand_in(self.metric.name, recorded) if recorded else ""
         for metric in dict.fromkeys([self.metric.name, spoken]):
             yield from ((shelf, of[metric]) for shelf, of in found if metric in of)
 
-    def _here(self, prior: Prior, shelf: BundleShelf, *, begins: bool) -> Prior:
-        """A prior of the whole space for the user's part of it."""
+    def _lift(self, prior: Prior, shelf: BundleShelf, *, begins: bool) -> Prior:
+        """Turn a prior of the whole space into one of the user's part of it."""
         if shelf.learnt.space == self.space.fingerprint:
             return prior
         whole = shelf.space()
         k = len(prior.opening(Target(whole))) if begins else 0
         if k == 0:
             return lift_prior(prior, whole, self.space)
-        first = cheapest_first(self.portfolio(k), self._experience_sources())
+        first = cheapest_first(self.portfolio(k), self._required_experience)
         return lift_prior(prior, whole, self.space, first=first)
 
-    def _experience_sources(self) -> Experience:
+    @property
+    def _required_experience(self) -> Experience:
         if self.experience is None:
             raise UsageError(
                 "a portfolio or a prior needs experience, but there is none of this space: "
@@ -233,9 +237,9 @@ def _shelves(bundle: Bundle, name: str, *, own: bool) -> list[BundleShelf]:
 
 
 def _own_shelves(name: str, ready: Sequence[BundleShelf], without: str | None) -> list[BundleShelf]:
-    """What `foretune learn` has kept, unless the package has another space by that name since.
+    """Return what `foretune learn` has saved, unless the package now ships another space.
 
-    without: a task that nothing of it may have been learnt from.
+    without: a task that must not be among those that were learnt from.
     """
     found = _shelves(Bundle.open(own_bundle()), name, own=True)
     spaces = {shelf.learnt.space for shelf in ready}
@@ -243,24 +247,24 @@ def _own_shelves(name: str, ready: Sequence[BundleShelf], without: str | None) -
     if without is None:
         return found
     known = identity(without)
-    return [replace(shelf, learnt=shelf.learnt.unaware_of(known)) for shelf in found]
+    return [replace(shelf, learnt=shelf.learnt.without_dataset(known)) for shelf in found]
 
 
 def own_bundle() -> Path:
-    """The folder that keeps what `foretune learn` has learnt for the user."""
+    """Return the folder in which `foretune learn` saves what it learns."""
     return home() / "knowledge"
 
 
-def forget_learnt(name: str) -> None:
-    """Drop what `foretune learn` has learnt about a space: it knew what is to be forgotten.
+def forget_lessons(name: str) -> None:
+    """Remove what `foretune learn` has learnt about a space.
 
-    What it is still learning now is dropped when it is done.
+    A result that is still being learnt is dropped when it is ready.
     """
     Bundle(own_bundle()).change(lambda now: now.without_space(name))
     forget_priors()
 
 
-def _shipped_source_of(shelf: BundleShelf, metric: str) -> ExperienceSource:
+def _shipped_source(shelf: BundleShelf, metric: str) -> ExperienceSource:
     learnt = shelf.learnt
     if learnt.experience is None:
         raise ArtifactError(
@@ -269,13 +273,13 @@ def _shipped_source_of(shelf: BundleShelf, metric: str) -> ExperienceSource:
             rule="damaged-knowledge",
             value=str(shelf.bundle.folder),
         )
-    opened = partial(_open, shelf.bundle, learnt.experience)
+    read = partial(_read_experience, shelf.bundle, learnt.experience)
     measured = stand_in(metric, learnt.metrics)
-    return ExperienceSource("shipped", learnt.tasks, learnt.evaluations, measured, opened)
+    return ExperienceSource("shipped", learnt.tasks, learnt.evaluations, measured, read)
 
 
-def _open(bundle: Bundle, kept: StoredPrior) -> Experience:
-    return Experience.open(bundle.path(kept))
+def _read_experience(bundle: Bundle, file: StoredPrior) -> Experience:
+    return Experience.open(bundle.path(file))
 
 
 def _own_sources(
@@ -285,15 +289,8 @@ def _own_sources(
     if known is None:
         return []
     left = [task for task in known.tasks if without is None or identity(task) != identity(without)]
-    return [_own_source(known.only(left), metric)] if left else []
-
-
-def _own_source(experience: Experience, metric: str) -> ExperienceSource:
-    measured = stand_in(metric, [each.name for each in experience.metrics])
-    return ExperienceSource(
-        "own", len(experience.tasks), len(experience), measured, lambda: experience
-    )
-
-
-def _stands_in(source: ExperienceSource, metric: str) -> str:
-    return f"the {source.kind} experience did not measure {metric}; {source.measured} speaks for it"
+    if not left:
+        return []
+    own = known.only(left)
+    measured = stand_in(metric, [each.name for each in own.metrics])
+    return [ExperienceSource("own", len(own.tasks), len(own), measured, lambda: own)]

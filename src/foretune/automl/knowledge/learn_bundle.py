@@ -1,7 +1,7 @@
-"""Folders of knowledge from experience: priors and portfolios, learnt within a time."""
+"""Learns priors and portfolios from experience within a time, and saves them in a folder."""
 
 import math
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -9,13 +9,17 @@ from functools import partial
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from foretune._base.progress import SILENT, Progress
 from foretune.automl.knowledge.bundle import Bundle, SpaceLessons
-from foretune.automl.knowledge.learning_processes import LearningJob, learn_apart
+from foretune.automl.knowledge.learning_processes import (
+    LearningJob,
+    LearningResult,
+    learn_in_processes,
+)
 from foretune.experience import Experience
 from foretune.methods.zero_shot.build import Recipe, build
 from foretune.methods.zero_shot.portfolio import Portfolio
@@ -25,38 +29,40 @@ from foretune.search.prior_cache import taught_by
 from foretune.tables.identity import identity
 
 KEPT_METHODS = ("auto", "gcp-prior")
-"""Methods whose priors are shipped, and refreshed where nothing else is asked for."""
+"""The methods whose priors ship, and which `foretune learn` learns by default."""
 PORTFOLIO_LENGTH = 20
 UP_TO_DATE = "up to date"
 OVERTAKEN = "not kept: its datasets were forgotten, or learnt from anew, meanwhile"
 PORTFOLIO = "portfolio"
+LearnPriors: TypeAlias = Callable[..., Iterator[LearningResult]]
+"""Learns priors as `learn_in_processes` does."""
 
 
 @dataclass(frozen=True, slots=True)
 class LearningPlan:
-    """What is learnt about one space."""
+    """The priors to learn about one space."""
 
     name: str
-    """Of the space."""
+    """The name of the space."""
     methods: tuple[str, ...] = KEPT_METHODS
     seconds: float = math.inf
     seed: int = 0
     site: ExecutorChoice = HERE
-    """Where it is learnt."""
+    """Where the learning runs."""
     jobs: int = 1
-    """How many priors at the same time."""
+    """How many priors are learnt at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
 class LearningReport:
-    """One thing that was learnt, or not."""
+    """The result for one prior or portfolio."""
 
     what: str
     """`portfolio`, or the name of a method."""
     metric: str
     seconds: float = 0.0
     note: str = ""
-    """Empty where it is new; else why it is not."""
+    """The reason why nothing was learnt; empty if something was."""
 
 
 def learn_bundle(
@@ -67,41 +73,44 @@ def learn_bundle(
     ships: Experience | None = None,
     about: Mapping[str, Any] | None = None,
     progress: Progress = SILENT,
+    learn: LearnPriors = learn_in_processes,
 ) -> tuple[Bundle, list[LearningReport]]:
-    """Bring what `bundle` knows about a space up to its experience, and save it.
+    """Learn from the experience of a space what the folder does not know yet, and save it.
 
-    What was learnt from the same experience before, by the same seed and release, stays as it
-    is. Portfolios come first, for they take no time; each prior is kept as soon as it is learnt.
-    Others may change the folder meanwhile: what they add stays, and what they forget does not come
-    back.
+    What was learnt from the same experience, with the same seed and release, stays as it is.
+    Portfolios come first because they take no time. Each prior is saved as soon as it is learnt.
+    Other programs may change the folder at the same time: what they add stays, and what they
+    remove does not come back.
 
-    views: the experience by each metric, all in one space. bundle: opened before that was read.
-    ships: what the folder keeps of it, so that it can stand alone; nothing if None.
+    views: the experience by each metric, all in one space. bundle: opened before the experience
+    was read. ships: the experience that the folder itself holds; None for none. learn: learns the
+    priors.
     """
     try:
-        return _learnt(views, plan, bundle, ships, about or {}, progress)
+        return _update_bundle(views, plan, bundle, ships, about or {}, progress, learn)
     except _OvertakenError:
-        lost = product((PORTFOLIO, *plan.methods), views)
+        names = product((PORTFOLIO, *plan.methods), views)
         now = Bundle.open(bundle.folder)
-        return now, [LearningReport(what, metric, note=OVERTAKEN) for what, metric in lost]
+        return now, [LearningReport(what, metric, note=OVERTAKEN) for what, metric in names]
 
 
 class _OvertakenError(Exception):
     """The folder no longer has a place for what is being learnt."""
 
 
-def _learnt(
+def _update_bundle(
     views: Mapping[str, Experience],
     plan: LearningPlan,
     bundle: Bundle,
     ships: Experience | None,
     about: Mapping[str, Any],
     progress: Progress,
+    learn: LearnPriors,
 ) -> tuple[Bundle, list[LearningReport]]:
     contents = {metric: taught_by(view, plan.seed) for metric, view in views.items()}
     done: list[LearningReport] = []
 
-    def begun(now: Bundle) -> Bundle:
+    def add_portfolios(now: Bundle) -> Bundle:
         if now.has_forgotten(plan.name, since=bundle):
             raise _OvertakenError
         learnt = _describe_lessons(views, contents, plan, now, ships, about)
@@ -110,12 +119,12 @@ def _learnt(
             done.append(made)
         return now.with_space(plan.name, learnt)
 
-    # All at once, for some of its files are new: whatever ends the learning leaves it whole.
-    now = bundle.change(begun)
+    # One change, because several files are new: the folder stays whole if the learning is ended.
+    now = bundle.change(add_portfolios)
     learnt = now.spaces[plan.name]
     progress.start(f"learning {plan.name}", len(plan.methods) * len(views))
     try:
-        with closing(_priors(learnt, plan, views, contents)) as priors:
+        with closing(_learn_priors(learnt, plan, views, contents, learn)) as priors:
             for made, prior in priors:
                 if prior:
                     content = contents[made.metric]
@@ -128,18 +137,18 @@ def _learnt(
     return now, done
 
 
-def portfolio_of(experience: Experience, k: int, *, source: str) -> Portfolio:
-    """The first k configurations to try, by experience of one metric."""
-    # Ranks chose better than errors relative to the best on datasets left out (decision 013).
+def build_portfolio(experience: Experience, k: int, *, source: str) -> Portfolio:
+    """Build the portfolio of k configurations from experience of one metric."""
+    # Ranks chose better than relative errors on datasets that were left out (decision 013).
     recipe = Recipe(k=k, normalisation="rank")
-    return build(comparable(experience), recipe).portfolio(recipe, source)
+    return build(select_comparable(experience), recipe).portfolio(recipe, source)
 
 
-def comparable(experience: Experience) -> Experience:
-    """The tasks that have tried most of what most tasks have tried; all where there are none.
+def select_comparable(experience: Experience) -> Experience:
+    """Select the tasks that have tried most of the common configurations; all if there are none.
 
-    A search tries configurations of its own, few of which any other task has: it says nothing
-    about the others.
+    A search tries configurations of its own, and few other tasks have them, so it says nothing
+    about the common ones.
     """
     tried = np.zeros((len(experience.tasks), len(experience.configs)), dtype=bool)
     tried[experience.task_index, experience.config_index] = True
@@ -157,7 +166,7 @@ def _describe_lessons(
     ships: Experience | None,
     about: Mapping[str, Any],
 ) -> SpaceLessons:
-    """What is known without learning; what was learnt before, if it holds for the same space."""
+    """Describe the space and its experience; keep earlier priors if they are for this space."""
     largest = max(views.values(), key=len)
     space = largest.space
     before = bundle.spaces.get(plan.name)
@@ -200,7 +209,7 @@ def _with_portfolio(
     if before is not None and before.content == content:
         return learnt, LearningReport(PORTFOLIO, metric, note=UP_TO_DATE)
     source = f"{len(view.tasks)} datasets, {plan.name}, {metric}"
-    found = portfolio_of(view, PORTFOLIO_LENGTH, source=source)
+    found = build_portfolio(view, PORTFOLIO_LENGTH, source=source)
     kept = bundle.keep(f"{plan.name}.portfolio.{metric}.json", found.save, content=content)
     return replace(learnt, portfolios={**learnt.portfolios, metric: kept}), LearningReport(
         PORTFOLIO, metric
@@ -216,7 +225,7 @@ def _with_prior(
     content: str,
     now: Bundle,
 ) -> Bundle:
-    """The folder as it is now with one prior more, if it still knows the space from before."""
+    """Return the folder with one more prior, if it still has the same space."""
     known = now.spaces.get(plan.name)
     if now.has_forgotten(plan.name, since=since) or known is None or known.space != learnt.space:
         raise _OvertakenError
@@ -231,25 +240,26 @@ def _with_prior(
     return now.with_space(plan.name, more)
 
 
-def _priors(
+def _learn_priors(
     learnt: SpaceLessons,
     plan: LearningPlan,
     views: Mapping[str, Experience],
     contents: Mapping[str, str],
+    learn: LearnPriors,
 ) -> Generator[tuple[LearningReport, bytes], None, None]:
-    """Each prior that is up to date, then each that has to be learnt, as it is done, as a file.
+    """Yield the report of each prior, and the bytes of its file as soon as it is learnt.
 
-    Empty where it is up to date, or could not be learnt.
+    The bytes are empty if the prior is up to date or could not be learnt.
     """
-    lessons = []
+    jobs = []
     for method, metric in product(plan.methods, views):
         before = learnt.priors.get(method, {}).get(metric)
         if before is not None and before.content == contents[metric]:
             yield LearningReport(method, metric, note=UP_TO_DATE), b""
         else:
-            lessons.append(LearningJob(metric, method, plan.seed))
-    for ended in learn_apart(views, lessons, site=plan.site, jobs=plan.jobs, seconds=plan.seconds):
-        method, metric = ended.lesson.method, ended.lesson.view
+            jobs.append(LearningJob(metric, method, plan.seed))
+    for ended in learn(views, jobs, site=plan.site, workers=plan.jobs, seconds=plan.seconds):
+        method, metric = ended.job.method, ended.job.view
         yield LearningReport(method, metric, ended.seconds, ended.failure), ended.prior
 
 

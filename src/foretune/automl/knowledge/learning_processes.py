@@ -1,4 +1,4 @@
-"""Learning priors: within a time, in processes that can be ended."""
+"""Learns priors within a time, in processes that can be ended."""
 
 import math
 import tempfile
@@ -20,7 +20,7 @@ Read = TypeVar("Read")
 
 @dataclass(frozen=True, slots=True)
 class LearningJob:
-    """What one method has to learn."""
+    """The prior that one method has to learn."""
 
     view: str
     """The name of the experience to learn from."""
@@ -29,67 +29,68 @@ class LearningJob:
 
 
 @dataclass(frozen=True, slots=True)
-class RunningJob:
-    """How a lesson ended."""
+class LearningResult:
+    """The result of a learning job."""
 
-    lesson: LearningJob
+    job: LearningJob
     seconds: float = 0.0
-    """On the clock of the machine that took it."""
+    """The time on the clock of the machine that learnt it."""
     prior: bytes = field(default=b"", repr=False)
-    """The file that the prior is saved as."""
+    """The bytes of the file of the prior."""
     failure: str = ""
-    """Why there is no prior; empty where there is one."""
+    """The reason why there is no prior; empty if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
-class LearningProcesses:
-    """Takes lessons on whatever machine it is sent to, with the experience that it brings along.
+class PriorLearner:
+    """Learns priors on any machine, from the experience that it carries.
 
-    That travels as bytes, once for all lessons, and priors come back so: no file need be shared.
+    The experience travels as bytes, once for all jobs, and priors come back as bytes, so that the
+    machines need no common folder.
     """
 
     views: Mapping[str, bytes] = field(repr=False)
-    """{name: the file of an experience}"""
+    """{name: the bytes of an experience file}"""
 
     @classmethod
-    def of(cls, views: Mapping[str, Experience]) -> "LearningProcesses":
-        """What lessons about these views need."""
+    def of(cls, views: Mapping[str, Experience]) -> "PriorLearner":
+        """Return the learner that carries these views."""
         return cls({name: save_to_bytes(view.save) for name, view in views.items()})
 
-    def __call__(self, lesson: LearningJob) -> RunningJob:
+    def __call__(self, job: LearningJob) -> LearningResult:
         """Learn a prior."""
         began = time.monotonic()
-        experience = read_bytes(self.views[lesson.view], Experience.open)
-        prior = method(lesson.method).learn(experience, seed=lesson.seed)
-        return RunningJob(lesson, time.monotonic() - began, save_to_bytes(prior.save))
+        experience = read_bytes(self.views[job.view], Experience.open)
+        prior = method(job.method).learn(experience, seed=job.seed)
+        return LearningResult(job, time.monotonic() - began, save_to_bytes(prior.save))
 
 
-def learn_apart(
+def learn_in_processes(
     views: Mapping[str, Experience],
-    lessons: Sequence[LearningJob],
+    jobs: Sequence[LearningJob],
     *,
     site: ExecutorChoice = HERE,
-    jobs: int = 1,
+    workers: int = 1,
     seconds: float = math.inf,
-) -> Iterator[RunningJob]:
-    """Take the lessons at a site, so many at a time, and tell how each ended as soon as it has.
+) -> Iterator[LearningResult]:
+    """Run the jobs in worker processes, and yield each result as soon as it is there.
 
-    When `seconds` are over, those that are still running are ended. A process goes on from lesson
-    to lesson, because what its libraries compile for one serves the next.
+    After `seconds`, the jobs that still run are ended. A process runs several jobs, because code
+    that its libraries compile for one is used again for the next.
     """
     end = time.monotonic() + seconds
-    left = dict(enumerate(lessons))
+    left = dict(enumerate(jobs))
     if left and seconds > 0:
-        room = LearningProcesses.of({lesson.view: views[lesson.view] for lesson in lessons})
-        with site.pool(room, workers=jobs, limits=NO_LIMITS) as pool:
-            left = {pool.submit(lesson): lesson for lesson in lessons}
-            while left and (outcomes := pool.results(_until(end))):
-                yield from (_finish_lesson(left.pop(outcome.key), outcome) for outcome in outcomes)
-    yield from (RunningJob(lesson, failure=TIME_IS_OVER) for lesson in left.values())
+        learner = PriorLearner.of({job.view: views[job.view] for job in jobs})
+        with site.pool(learner, workers=workers, limits=NO_LIMITS) as pool:
+            left = {pool.submit(job): job for job in jobs}
+            while left and (outcomes := pool.results(_seconds_until(end))):
+                yield from (_read_outcome(left.pop(outcome.key), outcome) for outcome in outcomes)
+    yield from (LearningResult(job, failure=TIME_IS_OVER) for job in left.values())
 
 
 def save_to_bytes(save: Callable[[Path], None]) -> bytes:
-    """What `save` writes into a file."""
+    """Return the bytes that `save` writes into a file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "saved"
         save(path)
@@ -97,19 +98,19 @@ def save_to_bytes(save: Callable[[Path], None]) -> bytes:
 
 
 def read_bytes(content: bytes, read: Callable[[Path], Read]) -> Read:
-    """What `read` makes of a file with this content."""
+    """Call `read` on a file with this content, and return its result."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "saved"
         path.write_bytes(content)
         return read(path)
 
 
-def _until(end: float) -> float | None:
-    """The seconds that are left; None where there is no end."""
+def _seconds_until(end: float) -> float | None:
+    """Return the remaining seconds; None if there is no end."""
     return None if math.isinf(end) else max(end - time.monotonic(), 0.0)
 
 
-def _finish_lesson(lesson: LearningJob, outcome: Outcome[RunningJob]) -> RunningJob:
+def _read_outcome(job: LearningJob, outcome: Outcome[LearningResult]) -> LearningResult:
     if outcome.result is not None:
         return outcome.result
-    return RunningJob(lesson, outcome.seconds, failure=outcome.reason)
+    return LearningResult(job, outcome.seconds, failure=outcome.reason)

@@ -1,15 +1,15 @@
-"""The user's own experience: what every `fit` has tried, for the fits after it.
+"""The memory: the user's own experience, made by every `fit` for later fits.
 
-    HOME/experience/SPACE.parquet         all that was remembered, one evaluation of a pipeline once
-    HOME/experience/SPACE.lock            held by whoever changes that file
-    HOME/experience/SPACE.journals/ID.*   of each fit: what it is, and a line a trial
-    HOME/experience/SPACE.before-ID       set aside: it cannot be joined with newer ones
-    HOME/experience/SPACE.broken-ID       set aside: it is damaged
+    HOME/experience/SPACE.parquet         all evaluations of a space, each pipeline and table once
+    HOME/experience/SPACE.lock            locked by the program that changes that file
+    HOME/experience/SPACE.journals/ID.*   a description of each fit, and one line for each trial
+    HOME/experience/SPACE.before-ID       an older file that cannot be merged with newer ones
+    HOME/experience/SPACE.broken-ID       a damaged file
 
-A fit writes to journals of its own, so that several can run at once, and a line is on the disk
-before the next trial begins. Journals whose fit has ended, however it ended, are merged into the
-file by whoever looks next. Names of tables, fingerprints of their content, configurations,
-scores, times and meta-features are kept; rows, columns and labels of tables never are.
+Each fit writes its own journal, so several can run at once, and a line is on disk before the next
+trial begins. When a fit has ended for any reason, the next program that uses the memory merges its
+journal. The memory holds names of tables, fingerprints of their content, configurations, scores,
+times and meta-features, but never rows, columns or labels.
 """
 
 import os
@@ -24,10 +24,10 @@ import numpy as np
 
 from foretune._base.files import hold_lock, try_lock, write_text
 from foretune._base.names import quote_names
-from foretune.automl.knowledge.experience_update import TurnedError, common_first, merge_newest
+from foretune.automl.knowledge.experience_update import DirectionError, common_first, merge_newest
 from foretune.automl.knowledge.fit_journal import (
     BROKEN,
-    SPOILT,
+    READ_ERRORS,
     FitDescription,
     FitJournal,
     read_journal,
@@ -49,11 +49,11 @@ from foretune.tables.identity import identity, plain_name
 
 HOME_VARIABLE = "FORETUNE_HOME"
 ASIDE = ".before-"
-"""In the names of files that were set aside."""
+"""Part of the names of files that were set aside."""
 
 
 def home() -> Path:
-    """The folder of the user's own experience and of what was learnt from it."""
+    """Return the folder of the user's experience and of what was learnt from it."""
     chosen = os.environ.get(HOME_VARIABLE)
     if chosen:
         return Path(chosen).expanduser()
@@ -70,17 +70,17 @@ class Memory:
 
     @classmethod
     def of_user(cls) -> "Memory":
-        """That of the user who runs this, or of the folder in FORETUNE_HOME."""
+        """Return the memory of the current user, or of the folder in FORETUNE_HOME."""
         return cls(home() / "experience")
 
     def spaces(self) -> list[str]:
-        """The names of the spaces of which something is remembered."""
+        """Return the names of the spaces that are in the memory."""
         for journals in sorted(self.folder.glob("*.journals")):
             self.settle(journals.stem)
         return sorted(file.stem for file in self.folder.glob("*.parquet"))
 
     def space_names(self) -> list[str]:
-        """The names of all spaces to forget: also where nothing is left that can be read."""
+        """Return the names of all spaces with files, even if none of the files can be read."""
         ways = ("[!.]*.parquet", f"[!.]*{ASIDE}*", f"[!.]*{BROKEN}-*")
         files = [file for way in ways for file in self.folder.glob(way)]
         journals = [each for each in self.folder.glob("*.journals") if any(each.iterdir())]
@@ -89,7 +89,7 @@ class Memory:
     # Writing
 
     def begin(self, fit: FitDescription) -> FitJournal:
-        """A journal for a fit that is about to run."""
+        """Begin the journal of a fit."""
         with self._changing(fit.space_name):
             folder = self._journals(fit.space_name)
             folder.mkdir(exist_ok=True)
@@ -102,16 +102,16 @@ class Memory:
         return FitJournal(fit, head, alive, settle=self.settle)
 
     def remember(self, fit: FitDescription, evaluations: Sequence[Evaluation]) -> None:
-        """Take in all trials of a fit at once."""
-        recording = self.begin(fit)
+        """Add all trials of a fit at once."""
+        journal = self.begin(fit)
         try:
             for each in evaluations:
-                recording.add(each)
+                journal.add(each)
         finally:
-            recording.close()
+            journal.close()
 
     def add(self, space_name: str, experience: Experience) -> None:
-        """Take in experience that was collected elsewhere."""
+        """Add experience that was collected elsewhere."""
         with self._changing(space_name):
             self._grow(space_name, [experience], apart=(SpaceError,))
 
@@ -120,18 +120,19 @@ class Memory:
         if not self._journals(space_name).is_dir():
             return
         with self._changing(space_name):
-            ended = [*self._finished_journals(space_name)]
-            found = [made for head, made in ended if made is not None]
-            # The directions in a journal are right: what contradicts them was added from outside.
-            self._grow(space_name, found, apart=(SpaceError, TurnedError))
-            # Only now: what is merged twice is the same, what is merged never would be lost.
+            ended = [*self._read_ended_journals(space_name)]
+            found = [experience for _, experience in ended if experience is not None]
+            # The directions in a journal are right; a contradiction was added from outside.
+            self._grow(space_name, found, apart=(SpaceError, DirectionError))
+            # Removed last: merging a journal twice changes nothing, not merging it loses trials.
             for head, _ in ended:
                 remove_journal(head)
 
     def forget(self, space_name: str, task: str | None = None) -> int:
-        """Remove a task, by its name if no other has it, or all; how many evaluations it was.
+        """Remove a task, or all; return how many evaluations were removed.
 
-        Also from files that were set aside: who asks to forget wants nothing to be left.
+        The name of a task is enough if no other task has it. Files that were set aside are
+        included, because nothing of the task may be left.
         """
         if task is None:
             return self._forget_all(space_name)
@@ -152,7 +153,7 @@ class Memory:
     # Reading
 
     def recall(self, space_name: str) -> Experience | None:
-        """All that is remembered of a space, fits that have ended included."""
+        """Return all evaluations of a space, those of fits that have ended included."""
         self.settle(space_name)
         try:
             return self._open(space_name)
@@ -161,7 +162,7 @@ class Memory:
                 return self._whole(space_name)
 
     def holding(self, task: str) -> list[str]:
-        """The names of the spaces with a task of this name, also where it was set aside."""
+        """Return the names of the spaces with a task of this name, also in files set aside."""
         return [
             name
             for name in self.space_names()
@@ -169,7 +170,7 @@ class Memory:
         ]
 
     def _tasks(self, space_name: str) -> set[str]:
-        self.recall(space_name)  # Fits that have ended are in its file from now on.
+        self.recall(space_name)  # This merges the fits that have ended.
         found: set[str] = set()
         for file in self._files(space_name):
             with suppress(ExperienceError):
@@ -179,9 +180,9 @@ class Memory:
     def earlier(
         self, space_name: str, task: str, *, space: Space | None = None
     ) -> list[Evaluation]:
-        """What was tried on this very table before.
+        """Return the evaluations on this very table.
 
-        space: a part of the space; what it does not have is left out.
+        space: a part of the space; configurations outside of it are left out.
         """
         known = self.recall(space_name)
         if known is None:
@@ -190,12 +191,12 @@ class Memory:
             try:
                 known = restrict_experience(known, space)
             except ExperienceError:
-                return []  # nothing of it lies in that part
+                return []  # None of the configurations is in that part.
         same = [name for name in known.tasks if identity(name) == identity(task)]
         return list_evaluations(known.only(same)) if same else []
 
     def export(self, space_name: str, path: Path) -> Experience:
-        """Write what is remembered of a space to an experience file."""
+        """Write the memory of a space to an experience file."""
         known = self.recall(space_name)
         if known is None:
             raise UsageError(
@@ -213,7 +214,7 @@ class Memory:
         return self.folder / f"{space_name}.parquet"
 
     def _files(self, space_name: str) -> list[Path]:
-        """What is remembered, and what was set aside and can be read."""
+        """Return the file of a space, and the older files that were set aside."""
         aside = sorted(self.folder.glob(f"{space_name}{ASIDE}*"))
         return [file for file in (self._file(space_name), *aside) if file.exists()]
 
@@ -225,9 +226,9 @@ class Memory:
         return common_first(Experience.open(file)) if file.exists() else None
 
     def _whole(self, space_name: str) -> Experience | None:
-        """What is remembered; a damaged file is set aside, so that it is in nobody's way.
+        """Read the file of a space, and set it aside if it is damaged.
 
-        Only while nobody else changes the file: it may be a new one by now.
+        Call this only under the lock, because another program may have replaced the file.
         """
         try:
             return self._open(space_name)
@@ -261,9 +262,9 @@ class Memory:
                 field=HOME_VARIABLE,
             ) from error
 
-    def _finished_journals(self, space_name: str) -> Iterator[tuple[Path, Experience | None]]:
-        """The heads of journals whose fit has ended, and what they hold, if anything."""
-        # In the order in which they began, for the newer one counts where two say different things.
+    def _read_ended_journals(self, space_name: str) -> Iterator[tuple[Path, Experience | None]]:
+        """Yield the heads of journals whose fit has ended, and their experience if there is any."""
+        # The oldest comes first, because the newer evaluation counts if two are different.
         heads = self._journals(space_name).glob("*.json")
         for head in sorted(heads, key=_place):
             alive = try_lock(head.with_suffix(".alive"))
@@ -272,15 +273,15 @@ class Memory:
             with alive:
                 try:
                     yield head, read_journal(head)
-                except SPOILT:
-                    # Not ours to judge, and not to be in the way of every later fit.
+                except READ_ERRORS:
+                    # Set aside, so that it does not stop every later fit.
                     head.rename(head.with_suffix(BROKEN))
 
     def _forget_all(self, space_name: str) -> int:
-        """Remove every file of a space, whether it can be read or not."""
+        """Remove every file of a space, readable or not."""
         with self._changing(space_name):
-            ended = [*self._finished_journals(space_name)]
-            lost = sum(len(made) for _, made in ended if made is not None)
+            ended = [*self._read_ended_journals(space_name)]
+            count = sum(len(each) for _, each in ended if each is not None)
             broken = self._journals(space_name).glob(f"*{BROKEN}")
             for head in (*(head for head, _ in ended), *broken):
                 remove_journal(head)
@@ -289,9 +290,9 @@ class Memory:
                 *self.folder.glob(f"{space_name}{BROKEN}-*"),
             ):
                 with suppress(ExperienceError):
-                    lost += len(Experience.open(file))
+                    count += len(Experience.open(file))
                 file.unlink()
-            return lost
+            return count
 
     def _grow(
         self,
@@ -300,10 +301,10 @@ class Memory:
         *,
         apart: tuple[type[ForetuneError], ...],
     ) -> None:
-        """Join what is known with what is added.
+        """Merge new experience into the file of a space.
 
-        apart: errors of joining after which the added begins anew, and what was known is set
-        aside. Others leave all as it was.
+        apart: if merging raises one of these errors, the old experience is set aside, and the file
+        begins with the new one. Other errors leave everything as it was.
         """
         if not added:
             return
@@ -312,8 +313,8 @@ class Memory:
             try:
                 known = merge_newest(known, each) if known is not None else each
             except apart:
-                # Hyperparameters have changed their kind since, say: the new ones begin anew. What
-                # was known may have come from journals just now, so that no file holds it yet.
+                # For example, a hyperparameter has changed its kind. The old experience may come
+                # from journals that were just merged, so it is saved and not only renamed.
                 if known is not None:
                     known.save(self.folder / f"{space_name}{ASIDE}{secrets.token_hex(4)}")
                 known = each
@@ -322,10 +323,10 @@ class Memory:
 
 
 def _place(head: Path) -> tuple[int, int, str]:
-    """The place of a journal in the order in which fits began.
+    """Return the sort key of a journal, by the order in which fits began.
 
-    The number in its name counts, for clocks may run back. Journals of earlier versions have none:
-    they come first, by the time of their file.
+    The number in its name counts, because clocks may be set back. Journals of earlier versions
+    have no number; they come first, by the time of their file.
     """
     number, _, token = head.stem.partition("-")
     if token and number.isdecimal():
@@ -334,7 +335,7 @@ def _place(head: Path) -> tuple[int, int, str]:
 
 
 def _tasks_with_name(known: Iterable[Experience], task: str) -> set[str]:
-    """The task of this name, with its fingerprint or, where no other has it, without."""
+    """Return the task of this name; the fingerprint may be missing if no other has the name."""
     names = {each for experience in known for each in experience.tasks}
     if task in names:
         return {task}
@@ -350,7 +351,7 @@ def _tasks_with_name(known: Iterable[Experience], task: str) -> set[str]:
 
 
 def _forget(file: Path, known: Experience, chosen: Set[str]) -> int:
-    """Remove tasks from a file, or the file with the last of them; how many evaluations it was."""
+    """Remove tasks from a file, and the file if none is left; return how many evaluations."""
     tasks = [task for task in known.tasks if task in chosen]
     if not tasks:
         return 0
@@ -363,7 +364,7 @@ def _forget(file: Path, known: Experience, chosen: Set[str]) -> int:
 
 
 def _without(known: Experience, tasks: Sequence[str]) -> Experience | None:
-    """The other tasks, by the metrics that any of them was measured by; None where none was."""
+    """Return the other tasks with the metrics that they have; None if no value is left."""
     if len(tasks) == len(known.tasks):
         return None
     left = known.without(tasks)

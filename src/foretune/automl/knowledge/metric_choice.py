@@ -1,4 +1,4 @@
-"""Experience by one metric: the one asked for, or the nearest that was measured."""
+"""Reduces experience to one metric: the requested one, or the most similar recorded one."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,20 +17,20 @@ STAND_INS = {
     "mape": "rmse",
     "median_absolute_error": "rmse",
 }
-"""Which recorded metric orders pipelines most alike."""
+"""For each metric, another one that orders pipelines most alike."""
 
 
 def stand_in(metric: str, recorded: Sequence[str]) -> str:
-    """The recorded metric that speaks for `metric`: itself, its nearest, or the first."""
+    """Return the recorded metric to use for `metric`: itself, the most similar, or the first."""
     nearest = STAND_INS.get(metric, recorded[0])
     return metric if metric in recorded else nearest if nearest in recorded else recorded[0]
 
 
 def by_metric(experience: Experience, metric: Metric) -> Experience:
-    """The evaluations with `metric` as their only one; a task that lacks it speaks by another.
+    """Return the evaluations with one metric; a task that lacks it uses another one instead.
 
-    Methods compare values within a task only, so that tasks may be measured differently. Rows that
-    measured nothing of use are left out, and splits are forgotten.
+    Methods compare values within a task only, so tasks may be measured by different metrics. Rows
+    without a useful value are left out, and so are splits.
     """
     recorded = [each.name for each in experience.metrics]
     first = recorded.index(stand_in(metric.name, recorded))

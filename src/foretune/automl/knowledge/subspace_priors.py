@@ -1,7 +1,7 @@
-"""A prior of a larger space, for a task in a part of that space.
+"""Uses a prior of a whole space for a task in a part of that space.
 
-Every configuration of the part is one of the whole, so what was learnt about the whole holds there
-as it is. A search that is narrowed to some estimators needs no prior of its own.
+Every configuration of the part belongs to the whole, so a search that is narrowed to some
+estimators can use the prior of the whole space.
 """
 
 from dataclasses import dataclass, replace
@@ -24,22 +24,22 @@ from foretune.space import Encoded, Space
 
 
 def lift_prior(prior: Prior, whole: Space, part: Space, *, first: Encoded | None = None) -> Prior:
-    """Return `prior`, which holds for `whole`, for targets in `part`; itself if both are equal.
+    """Turn a prior of `whole` into one for targets in `part`; unchanged if both are equal.
 
-    first: what the search opens with instead of the prior's own opening. The part may lack the
-    best configurations of that opening, and the others only complement these.
+    first: the opening of the search, instead of the prior's. The part may lack the best
+    configurations of the prior's opening, and the others only complement these.
     """
     return prior if whole == part else LiftedPrior(prior, whole, part, first)
 
 
 @dataclass(frozen=True, slots=True)
 class SpaceLift:
-    """Takes configurations of a part into the whole."""
+    """Translates configurations of a part into the whole."""
 
     whole: Space
     pool: Encoded | None = None
     lifted_pool: Encoded | None = None
-    """The same pool in the whole: one object, by which surrogates know it again."""
+    """The same pool in the whole. It is one object, so that surrogates recognise it."""
 
     def __call__(self, configs: Encoded) -> Encoded:
         """Return the same configurations in the whole."""
@@ -59,7 +59,7 @@ class SpaceLift:
 
 @dataclass(frozen=True, slots=True)
 class LiftedPosterior(WrappedPosterior):
-    """A posterior over the whole, asked about the part."""
+    """A posterior over the whole that predicts configurations of the part."""
 
     inner: Posterior
     lift: SpaceLift
@@ -71,7 +71,7 @@ class LiftedPosterior(WrappedPosterior):
 
 @dataclass(frozen=True, slots=True)
 class LiftedSurrogate(WrappedSurrogate):
-    """A surrogate of the whole, told about trials in the part."""
+    """A surrogate of the whole that is given trials in the part."""
 
     inner: Surrogate
     lift: SpaceLift
@@ -93,7 +93,7 @@ class LiftedPrior(WrappedPrior):
     whole: Space
     part: Space
     first: Encoded | None = None
-    """The opening, if it is not the inner prior's."""
+    """The opening; that of the inner prior if None."""
 
     def translate(self, target: Target) -> Target:
         """Return the target in the whole."""
@@ -112,7 +112,7 @@ class LiftedPrior(WrappedPrior):
         return LiftedSurrogate(self.inner.surrogate(there), lift)
 
     def opening(self, target: Target) -> Encoded:
-        """Return what is given to try first, else the part of the inner opening."""
+        """Return the given opening, or the part of the inner prior's opening."""
         check_space(self.part, target)
         return WrappedPrior.opening(self, target) if self.first is None else self.first
 

@@ -1,4 +1,4 @@
-"""Which past datasets are like a new one, and what suited those."""
+"""Finds past datasets that are similar to a new one, and the configurations that suited them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,28 +13,29 @@ from foretune.numerics.greedy import greedy, missing_as_worst
 from foretune.space import Encoded
 
 BANDWIDTH = 0.15
-"""Of the likeness, a little below the distance of most datasets to their nearest (decision 013)."""
+"""The width of the similarity, a little less than the distance of most datasets to their nearest
+one (decision 013)."""
 NORMALISATION = "rank"
 
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """Configurations for a new dataset, in order, and what like datasets say about each."""
+    """Configurations for a new dataset, in order, with their results on similar datasets."""
 
     configs: Encoded
     places: Floats
-    """(k,): the share of pipelines that did better, the mean over like datasets."""
+    """(k,): the share of pipelines that did better, as a mean over similar datasets."""
     together: Floats
-    """(k,): the same of the best of the first 1, 2, ..., k."""
+    """(k,): the same share for the best of the first 1, 2, ..., k configurations."""
     seconds: Floats
-    """(k,), the mean over like datasets that know."""
+    """(k,): the mean over similar datasets that measured the time."""
 
 
 def task_similarity(experience: Experience, features: Mapping[str, float]) -> Floats:
-    """(tasks,), adding up to 1: how much each past task says about a table of these features.
+    """Return the weight (tasks,) of each past task for a table with these features; the sum is 1.
 
-    Distances are between ranks, for the scales of meta-features have nothing in common. Without
-    features, each task says as much.
+    Distances use ranks because meta-features have different scales. Without features, all weights
+    are equal.
     """
     known = sorted(set(features) & {n for of in experience.meta_features.values() for n in of})
     if not known:
@@ -52,7 +53,7 @@ def task_similarity(experience: Experience, features: Mapping[str, float]) -> Fl
 def recommend_configs(
     experience: Experience, k: int, features: Mapping[str, float]
 ) -> Recommendation:
-    """The k recorded configurations that complement each other best on like datasets."""
+    """Choose the k recorded configurations that complement each other best on similar datasets."""
     table = loss_table(experience, NORMALISATION)
     table = table.select_common() if table.has_common_configs else table
     weights = task_similarity(experience.only(table.tasks), features)
@@ -65,7 +66,7 @@ def recommend_configs(
 
 
 def _seconds(experience: Experience, table: LossTable, weights: Floats, configs: Encoded) -> Floats:
-    """(k,), NaN where no task knows how long a configuration took."""
+    """Return the mean seconds (k,) of each configuration; NaN if no task measured them."""
     rows = {key: row for row, key in enumerate(configs.keys().tolist())}
     place = np.array([rows.get(key, -1) for key in experience.configs.keys().tolist()])
     took = np.full((len(table.tasks), len(configs)), np.nan)
