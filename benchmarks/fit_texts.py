@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from fit_versus_defaults import divided, scores
 from foretune import ForetuneClassifier, ForetuneRegressor
 from foretune.tables.columns import ColumnKind
-from foretune.tables.schema import Schema
+from foretune.tables.schema import infer_schema
 from new_tables import CLASSES, NUMBERS, New, Row, play_or_sum_up
 
 MOST_ROWS = 4_000
@@ -44,7 +44,7 @@ TABLES = (
 
 def texts_of(frame: pd.DataFrame) -> list[str]:
     """The columns of which `fit` uses words."""
-    columns = Schema.infer(frame).columns
+    columns = infer_schema(frame).columns
     return [column.name for column in columns if column.kind is ColumnKind.WORDS]
 
 
@@ -57,7 +57,7 @@ def played(table: New, trials: int) -> list[Row]:
     kind = ForetuneClassifier if classes else ForetuneRegressor
     ways = {"with": (kind(trials=trials, jobs=1), slice(None))}
     others = [name for name in learn.columns if name not in texts]
-    if Schema.infer(learn[others]).features:
+    if infer_schema(learn[others]).features:
         ways["without"] = (kind(trials=trials, jobs=1), others)
     else:
         ways["without"] = (DummyClassifier(), others)

@@ -21,7 +21,7 @@ import numpy as np
 from foretune.errors import ForetuneError
 from foretune.search import Optimizer, Told
 from foretune.space import Space
-from foretune.tables.reading import read_training
+from foretune.tables.reading import read_table
 
 Notation = dict[str, Any]
 DEPTHS = (1, 12, 25, 50, 100, 200, 400, 401, 100_000)
@@ -100,7 +100,7 @@ def table_steps(columns: int) -> Iterator[tuple[str, float | str]]:
                 stream.write(",".join(map(str, row.tolist())) + f",{'ab'[place % 2]}\n")
         began = time.process_time()
         try:
-            read_training(path, "y")
+            read_table(path, "y")
         except ForetuneError:
             yield "read", f"refused after {time.process_time() - began:.2f}"
             return

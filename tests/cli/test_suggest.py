@@ -16,7 +16,7 @@ from foretune.cli.suggest import suggest_command
 from foretune.experience import Evaluation
 from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.identity import task_name
-from foretune.tables.reading import read_training
+from foretune.tables.reading import read_table
 from tests.automl.past import ONLY, SPACE, past
 from tests.automl.samples import mixed_frame
 
@@ -100,7 +100,7 @@ def test_programs_get_json(table):
     ],
 )
 def test_what_was_best_on_this_very_table_comes_first(table, roles, words):
-    task = task_name(read_training(table, "amount", roles=roles).table)
+    task = task_name(read_table(table, "amount", roles=roles).table)
     space = load_shipped_space(SPACE).build(ONLY)
     configs = space.sample(3, seed=0).dicts()
     found = [Evaluation(task, configs[i], {"r2": i / 10}) for i in range(3)]
@@ -115,7 +115,7 @@ def test_what_was_best_on_this_very_table_comes_first(table, roles, words):
 def test_what_was_best_on_this_very_table_is_not_suggested_again(table):
     words = (table, "--target", "amount", "-k", "3", "--json")
     once, twice, third = json.loads(run(*words).output)["suggestions"]
-    task = task_name(read_training(table, "amount").table)
+    task = task_name(read_table(table, "amount").table)
     space = load_shipped_space(SPACE).build(ONLY)
     found = [Evaluation(task, twice["config"], {"r2": 0.9})]
     Memory.of_user().remember(
@@ -126,7 +126,7 @@ def test_what_was_best_on_this_very_table_is_not_suggested_again(table):
 
 
 def test_estimators_that_are_left_out_do_not_come_back(table):
-    task = task_name(read_training(table, "amount").table)
+    task = task_name(read_table(table, "amount").table)
     space = load_shipped_space(SPACE).build(ONLY)
     tried = {config["estimator"]: config for config in space.sample(60, seed=0).dicts()}
     values = {"knn": 0.9, "rf": 0.2}

@@ -38,7 +38,7 @@ from foretune.methods.zero_shot.portfolio import Portfolio
 from foretune.methods.zero_shot.shipped import portfolio as shipped_portfolio
 from foretune.search.registry import method
 from foretune.stores.formats import TableColumns, import_experience
-from foretune.tables.reading import read_training
+from foretune.tables.reading import read_table
 from foretune.tables.table import Table
 from foretune.tables.target import Task
 from foretune.testing.problems import problem
@@ -434,7 +434,7 @@ def _spoilt_parquet(rng: Random) -> bytes:
 
 
 def _read_training(path: Path) -> None:
-    read_training(path, "class")
+    read_table(path, "class")
 
 
 def _predicting(what: str, file: str, make: Callable[[Random], bytes], model: Path) -> Reader:

@@ -27,7 +27,7 @@ from foretune.methods.zero_shot.shipped import portfolio as shipped_portfolio
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.search.registry import method
 from foretune.stores.formats import TableColumns, import_experience
-from foretune.tables.reading import read_training
+from foretune.tables.reading import read_table
 from foretune.tables.table import Table
 from foretune.tables.target import Task
 from foretune.testing.problems import problem
@@ -53,8 +53,8 @@ READERS = {
     "auto.safetensors": method("auto").load,
     "portfolio.json": Portfolio.open,
     "m.foretune": Model.open,
-    "t.csv": lambda path: read_training(path, "class"),
-    "t.parquet": lambda path: read_training(path, "class"),
+    "t.csv": lambda path: read_table(path, "class"),
+    "t.parquet": lambda path: read_table(path, "class"),
     "t.npz": Table.open,
     MANIFEST: lambda path: Bundle.open(path.parent),
     "trials.jsonl": Journal,

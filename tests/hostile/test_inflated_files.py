@@ -21,7 +21,7 @@ from foretune.numerics.artifact import load_artifact
 from foretune.tables.formats import parquet
 from foretune.tables.formats.file_sample import write_sample
 from foretune.tables.formats.reader import read_parts
-from foretune.tables.reading import read_table, read_training
+from foretune.tables.reading import read_sample, read_table
 from foretune.tables.table import Table
 from foretune.testing.problems import problem
 from tests.hostile.readers import signed_artifact
@@ -113,7 +113,7 @@ def test_a_table_of_rows_that_repeat_is_refused_unread(kind, tmp_path, monkeypat
     pq.write_table(pa.table({"x": column}), path, compression="zstd")
     assert path.stat().st_size < 30_000
     with refuses("inflated-table"):
-        read_training(path, "x")
+        read_table(path, "x")
     with refuses("inflated-table"):
         next(read_parts(path))
     assert write_sample(path, 10_000, tmp_path) is None
@@ -122,7 +122,7 @@ def test_a_table_of_rows_that_repeat_is_refused_unread(kind, tmp_path, monkeypat
 def test_a_large_table_is_sampled_by_what_it_takes_in_memory(tmp_path):
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"x": np.ones(2**17), "class": ["a", "b"] * 2**16}), path)
-    frame, share = read_table(path, most_bytes=2**18)
+    frame, share = read_sample(path, most_bytes=2**18)
     assert share < 0.25
     assert len(frame) == pytest.approx(share * 2**17, rel=0.1)
 

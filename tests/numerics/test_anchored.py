@@ -2,7 +2,13 @@ import numpy as np
 import pytest
 
 from foretune.numerics import anchored
-from foretune.numerics.anchored import AnchoredFit, farthest_first, informative_subset, last_anchor
+from foretune.numerics.anchored import (
+    AnchoredFit,
+    AnchorLimits,
+    farthest_first,
+    informative_subset,
+    last_anchor,
+)
 from foretune.numerics.gp import fit_hyper
 from foretune.numerics.hyper import GPHyper
 from foretune.numerics.transforms import Standardise, copula_scores
@@ -38,7 +44,7 @@ def test_other_observations_in_between_change_nothing():
     )
 
 
-def test_an_online_step_costs_one_fit(monkeypatch):
+def test_an_online_step_costs_one_fit():
     x, y = observations(40)
     sizes = []
 
@@ -46,18 +52,17 @@ def test_an_online_step_costs_one_fit(monkeypatch):
         sizes.append(len(x))
         return fit_hyper(x, y, **options)
 
-    monkeypatch.setattr(anchored, "fit_hyper", counted)
-    fits = AnchoredFit()
+    fits = AnchoredFit(fit=counted)
     for n in range(1, 41):
         fits.hyper(x[:n], y[:n])
     assert sizes == list(range(1, 41))
     fits.hyper(x, y)
     assert len(sizes) == 40
-    AnchoredFit().hyper(x, y)
+    AnchoredFit(fit=counted).hyper(x, y)
     assert sizes[40:] == [4, 8, 16, 32, 40]
 
 
-def test_scores_that_change_with_every_loss_still_cost_one_fit_a_step(monkeypatch):
+def test_scores_that_change_with_every_loss_still_cost_one_fit_a_step():
     x, y = observations(20)
     sizes = []
 
@@ -65,8 +70,7 @@ def test_scores_that_change_with_every_loss_still_cost_one_fit_a_step(monkeypatc
         sizes.append(len(x))
         return fit_hyper(x, y, **options)
 
-    monkeypatch.setattr(anchored, "fit_hyper", counted)
-    fits = AnchoredFit(output=copula_scores)
+    fits = AnchoredFit(output=copula_scores, fit=counted)
     for n in range(1, 21):
         np.testing.assert_array_equal(fits.gp(x[:n], y[:n]).y, copula_scores(y[:n]))
     assert sizes == list(range(1, 21))
@@ -135,30 +139,25 @@ def test_subset_of_exact_duplicates_never_repeats_an_index(size):
     assert len(np.unique(subset)) == size
 
 
-def test_many_observations_are_fitted_and_conditioned_by_subsets(monkeypatch):
-    monkeypatch.setattr(anchored, "LARGEST_FIT", 20)
-    monkeypatch.setattr(anchored, "EARLY_ANCHOR", 8)
-    monkeypatch.setattr(anchored, "LARGEST_GP", 40)
+def test_many_observations_are_fitted_and_conditioned_by_subsets():
     x, y = observations(70)
-    gp = AnchoredFit().gp(x, y)
+    gp = AnchoredFit(limits=AnchorLimits(largest_fit=20, early_anchor=8, largest_gp=40)).gp(x, y)
     assert len(gp.x) == 40
     mean, _ = gp.predict(x)
     assert np.corrcoef(mean, y)[0, 1] > 0.99
 
 
-def test_many_observations_are_fitted_now_and_then_from_an_early_anchor(monkeypatch):
-    monkeypatch.setattr(anchored, "LARGEST_FIT", 20)
-    monkeypatch.setattr(anchored, "REFIT_EVERY", 10)
-    monkeypatch.setattr(anchored, "EARLY_ANCHOR", 8)
+def test_many_observations_are_fitted_now_and_then_from_an_early_anchor():
     fitted = []
 
     def counting(x, y, **options):
         fitted.append((len(x), len(options["starts"])))
         return fit_hyper(x, y, **options)
 
-    monkeypatch.setattr(anchored, "fit_hyper", counting)
     x, y = observations(40)
-    fits = AnchoredFit()
+    fits = AnchoredFit(
+        limits=AnchorLimits(largest_fit=20, refit_every=10, early_anchor=8), fit=counting
+    )
     found = [fits.hyper(x[:n], y[:n]).to_vector() for n in (30, 31, 39)]
     # The anchors of 4 and 8, the latter from two starts, then one fit to 20 of 30 for all three.
     assert fitted == [(4, 1), (8, 2), (20, 1)]

@@ -1,10 +1,10 @@
 """Learning to rank by boosted trees."""
 
 import numpy as np
-import pytest
 
 from foretune.errors import ArtifactError
 from foretune.numerics.lambdamart import Ranker, relevances
+from tests.refusals import refuses
 
 
 def test_relevances_by_hand() -> None:
@@ -35,5 +35,5 @@ def test_only_sound_descriptions_are_read() -> None:
         ("max_feature_idx=1", "max_feature_idx=400000000"),
         ("left_child=", "left_child=12345 "),
     ):
-        with pytest.raises(ArtifactError, match="booster"):
+        with refuses("damaged-ranker", kind=ArtifactError):
             Ranker.read(ranker.text.replace(old, new, 1))

@@ -3,13 +3,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretune.errors import UsageError
 from foretune.numerics.normalise import (
     NORMALISATIONS,
     reference_loss,
     relative_error_difference,
     relative_error_to_best,
 )
+from tests.refusals import refuses
 
 NAN = np.nan
 
@@ -32,7 +32,7 @@ def test_red_is_antisymmetric_and_bounded(a, b):
 
 
 def test_red_refuses_negative_values():
-    with pytest.raises(UsageError, match=r"-0\.9.*1 - accuracy"):
+    with refuses("negative-error", value=-0.9):
         relative_error_difference(np.array([-0.9]), np.array([0.1]))
 
 

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from foretune.tables import dates
+from foretune.tables.column_facts import ColumnFacts
 from foretune.tables.columns import ColumnKind
 from foretune.tables.deadlines import Deadlines
-from foretune.tables.missing_values import ColumnReading
-from foretune.tables.reading import training_of
-from foretune.tables.schema import Schema
+from foretune.tables.reading import read_table
+from foretune.tables.schema import infer_schema
 
 OVER = Deadlines(columns=0.0, texts=0.0)
 
@@ -28,8 +28,8 @@ def formats_tried(read: object, *given: object) -> int:
     [["red old car", "blue new car", "green small car"] * 20, ["kind 1", "kind 22", "kind 3"] * 20],
 )
 def test_no_format_of_dates_is_tried_where_no_cell_can_be_one(cells: list[str]) -> None:
-    assert formats_tried(ColumnReading.of, pd.Series(cells)) == 0
-    assert formats_tried(Schema.infer, pd.DataFrame({"a": cells})) == 0
+    assert formats_tried(lambda: ColumnFacts(pd.Series(cells)).reading) == 0
+    assert formats_tried(infer_schema, pd.DataFrame({"a": cells})) == 0
 
 
 def test_each_text_is_read_once_as_a_date() -> None:
@@ -63,7 +63,7 @@ def test_each_text_is_read_once_as_a_date() -> None:
     ],
 )
 def test_the_cheap_look_leaves_out_nothing_that_can_be_read(cells: list[str], read: int) -> None:
-    assert len(ColumnReading.of(pd.Series(cells)).read) == read
+    assert len(ColumnFacts(pd.Series(cells)).reading.read) == read
 
 
 def test_columns_after_the_deadline_are_categories_or_unused_texts() -> None:
@@ -74,10 +74,10 @@ def test_columns_after_the_deadline_are_categories_or_unused_texts() -> None:
             "name": [f"2024-01-01 row {row}" for row in range(100)],
         }
     )
-    kinds = [column.kind for column in Schema.infer(frame, deadlines=OVER).columns]
+    kinds = [column.kind for column in infer_schema(frame, deadlines=OVER).columns]
     assert kinds == [ColumnKind.NUMBER, ColumnKind.CATEGORY, ColumnKind.TEXT]
-    assert Schema.infer(frame).columns[1].kind is ColumnKind.DATE
-    assert Schema.infer(frame, deadlines=Deadlines(math.inf)) == Schema.infer(frame)
+    assert infer_schema(frame).columns[1].kind is ColumnKind.DATE
+    assert infer_schema(frame, deadlines=Deadlines(math.inf)) == infer_schema(frame)
 
 
 def test_what_there_was_no_time_for_is_said() -> None:
@@ -88,7 +88,7 @@ def test_what_there_was_no_time_for_is_said() -> None:
             "target": ["yes", "no"] * 30,
         }
     )
-    late, whole = training_of(frame, "target", deadlines=OVER), training_of(frame, "target")
+    late, whole = read_table(frame, "target", deadlines=OVER), read_table(frame, "target")
     assert late.facts.columns_cut_short
     assert late.facts.texts_cut_short
     assert any("not looked at" in note and "'text'" in note for note in late.notes)
@@ -104,5 +104,5 @@ def test_columns_that_were_not_looked_at_are_not_looked_at_for_the_notes() -> No
         }
     )
     with patch.object(dates, "_read_cells", wraps=dates._read_cells) as reader:
-        training_of(frame, "target", deadlines=OVER)
+        read_table(frame, "target", deadlines=OVER)
     assert reader.call_count == 0

@@ -9,6 +9,7 @@ from foretune.errors import UsageError
 from foretune.tables.table import Table
 from foretune.tables.target import LabelKind, Task, codes_of, infer_task
 from tests.automl.samples import mixed_frame, mixed_table
+from tests.refusals import refuses
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,7 @@ def test_the_task_is_found_out(values, expected):
 @pytest.mark.parametrize("cell", [[1, 2], {"a": 1}, np.array([1, 2])])
 def test_a_target_of_many_parts_is_refused(cell):
     frame = pd.DataFrame({"a": range(0, 60, 2), "y": [None, *[cell] * 29]})
-    with pytest.raises(UsageError, match="holds values of many parts, such as "):
+    with refuses("target-of-many-parts", field="y"):
         Table.of(frame, "y")
 
 
@@ -73,7 +74,7 @@ def test_a_saved_table_comes_back(tmp_path, task):
 def test_other_files_are_refused(tmp_path, content):
     path = tmp_path / "t.npz"
     path.write_bytes(content)
-    with pytest.raises(UsageError, match="must be a file that was saved as one"):
+    with refuses("prepared-table", value=str(path)):
         Table.open(path)
 
 
@@ -96,15 +97,15 @@ def test_rare_classes_can_be_left_out():
 
 def test_mistakes():
     frame = mixed_frame()
-    with pytest.raises(UsageError, match="did you mean 'class'"):
+    with refuses("unknown-column", field="clas"):
         Table.of(frame, "clas")
-    with pytest.raises(UsageError, match="at least 10 rows"):
+    with refuses("too-few-rows", field="class", value=3):
         Table.of(frame.iloc[:3], "class")
-    with pytest.raises(UsageError, match="at least two classes"):
+    with refuses("one-class", field="one", value="a"):
         Table.of(frame.assign(one="a"), "one")
-    with pytest.raises(UsageError, match="must be finite numbers"):
+    with refuses("target-is-no-number", field="class"):
         Table.of(frame, "class", task=Task.REGRESSION)
-    with pytest.raises(UsageError, match="the same in every row: 'always'"):
+    with refuses("nothing-to-learn-from", value={"the same in every row": ["always"]}):
         Table.of(frame[["always", "class"]], "class")
 
 
@@ -120,21 +121,21 @@ def test_classes_are_advised_only_where_values_repeat(different, advice):
 @pytest.mark.parametrize(
     ("others", "said"),
     [
-        (["free"] * 2, "'free'"),
-        (["a", "b", "a", "c"], "'a', 'b', 'c'"),
-        (["a", "b", "c", "d", "e"], "'a', 'b', 'c' and 2 more"),
+        (["free"] * 2, ["free"]),
+        (["a", "b", "a", "c"], ["a", "b", "c"]),
+        (["a", "b", "c", "d", "e"], ["a", "b", "c", "d", "e"]),
     ],
 )
 @pytest.mark.parametrize("mark", [".", ","])
 def test_the_cells_that_are_no_numbers_are_named(others, said, mark):
     y = [*(f"{i}{mark}5" for i in range(40)), *others]
-    with pytest.raises(UsageError, match=f"finite numbers, but 'y' holds {said}: mend"):
+    with refuses("target-is-no-number", field="y", value=said):
         Table.of(pd.DataFrame({"a": np.arange(len(y)) ** 2, "y": y}), "y", task=Task.REGRESSION)
 
 
 def test_numbers_of_two_units_are_named_as_they_are():
     y = [f"{i} {'€' if i % 2 else '$'}" for i in range(40)]
-    with pytest.raises(UsageError, match=r"'y' holds '0 \$', '1 €', '2 \$' and 37 more: mend"):
+    with refuses("target-is-no-number", field="y", value=y):
         Table.of(pd.DataFrame({"a": np.arange(40) ** 2, "y": y}), "y", task=Task.REGRESSION)
 
 
@@ -142,7 +143,7 @@ def test_numbers_of_two_units_are_named_as_they_are():
 def test_dates_are_no_numbers_to_predict(how):
     y = pd.Series(pd.date_range("2020-01-01", periods=40))
     y = y.dt.strftime("%d.%m.%Y") if how == "text" else y.astype(how)
-    with pytest.raises(UsageError, match=r"'y' holds dates: convert it to days since some day$"):
+    with refuses("target-is-a-time", field="y", value="dates"):
         Table.of(pd.DataFrame({"a": np.arange(40) ** 2, "y": y}), "y", task=Task.REGRESSION)
 
 
@@ -150,7 +151,7 @@ def test_dates_are_no_numbers_to_predict(how):
 def test_durations_are_no_numbers_to_predict(unit):
     y = pd.Series(pd.to_timedelta(np.arange(40), unit="s"))
     y = y.astype(str if unit == "text" else f"timedelta64[{unit}]")
-    with pytest.raises(UsageError, match=r"'y' holds durations: convert it to seconds$"):
+    with refuses("target-is-a-time", field="y", value="durations"):
         Table.of(pd.DataFrame({"a": np.arange(40) ** 2, "y": y}), "y", task=Task.REGRESSION)
 
 

@@ -16,7 +16,7 @@ from foretune.tables.dates import (
     date_parts,
     read_dates,
 )
-from foretune.tables.schema import Schema
+from foretune.tables.schema import infer_schema
 
 
 def parts_of(texts, written):
@@ -117,22 +117,22 @@ def test_what_the_values_leave_open(texts, expected):
 )
 def test_what_is_no_date(texts):
     assert date_format(pd.Series(texts)) == ""
-    assert Schema.infer(pd.DataFrame({"c": texts})).columns[0].kind is ColumnKind.CATEGORY
+    assert infer_schema(pd.DataFrame({"c": texts})).columns[0].kind is ColumnKind.CATEGORY
 
 
 def test_a_month_is_read_by_its_short_and_its_long_name():
     """A column that has only seen May does not say which of them it has."""
-    schema = Schema.infer(pd.DataFrame({"t": ["1 May 1970", "2 May 1970"]}))
+    schema = infer_schema(pd.DataFrame({"t": ["1 May 1970", "2 May 1970"]}))
     new = pd.DataFrame({"t": ["1 January 1970", "2 Jan 1970", "3 01 1970", None]})
-    np.testing.assert_array_equal(schema.matrix(new)[:, 0], [0, 1, np.nan, np.nan])
+    np.testing.assert_array_equal(schema.encode(new)[:, 0], [0, 1, np.nan, np.nan])
 
 
 def test_dates_with_types_are_read_whatever_texts_were_written():
-    schema = Schema.infer(pd.DataFrame({"t": ["1-Jan-1970", "2-Jan-1970"]}))
+    schema = infer_schema(pd.DataFrame({"t": ["1-Jan-1970", "2-Jan-1970"]}))
     typed = pd.DataFrame({"t": pd.to_datetime(["1970-01-02", "1970-02-01"])})
-    np.testing.assert_array_equal(schema.matrix(typed)[:, 0], [1, 31])
-    np.testing.assert_array_equal(schema.matrix(typed.astype(object))[:, 0], [1, 31])
-    np.testing.assert_array_equal(schema.matrix(pd.DataFrame({"t": [1, 2]}))[:, 0], [np.nan] * 2)
+    np.testing.assert_array_equal(schema.encode(typed)[:, 0], [1, 31])
+    np.testing.assert_array_equal(schema.encode(typed.astype(object))[:, 0], [1, 31])
+    np.testing.assert_array_equal(schema.encode(pd.DataFrame({"t": [1, 2]}))[:, 0], [np.nan] * 2)
 
 
 MINUTES = st.integers(0, 60 * 24 * 365 * 60).map(
@@ -162,5 +162,5 @@ def test_what_the_clock_says_is_in_no_table(way):
     "versions", [["1.3.10", "1.4.12", "2.9.15"], ["1.3.10", "1.4.12", "2.0.15"]]
 )
 def test_versions_are_no_dates(versions):
-    [column] = Schema.infer(pd.DataFrame({"version": versions * 10})).columns
+    [column] = infer_schema(pd.DataFrame({"version": versions * 10})).columns
     assert column.kind is ColumnKind.CATEGORY

@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from foretune.tables import useful_texts
 from foretune.tables.columns import ColumnKind
-from foretune.tables.reading import training_of
+from foretune.tables.reading import read_table
 from foretune.tables.row_structure import RowStructure, RowStructureKind
 from foretune.tables.table import Table
 from foretune.tables.target import Task
@@ -140,5 +141,20 @@ def test_a_table_uses_texts_that_help_and_says_which():
     assert table.schema.features == ("review (bad)", "review (good)", "number")
     np.testing.assert_array_equal(table.x, np.column_stack([kind, 1 - kind, number]))
     np.testing.assert_array_equal(table.schema.matrix(frame), table.x)
-    notes = training_of(frame, "y").notes
+    notes = read_table(frame, "y").notes
     assert "Not used, text that differs in most rows, without words that help: 'note'." in notes
+
+
+@pytest.mark.parametrize("classification", [False, True])
+def test_wide_tables_are_compared_by_the_columns_that_follow_the_target(classification):
+    """A thousand columns of noise change neither the answer nor what the model looks at."""
+    x, y = given()
+    y = (y > 1).astype(float) if classification else y
+    noise = np.random.default_rng(1).normal(size=(N, 1000))
+    wide = np.column_stack([x, noise])
+    texts = {name: np.append(of, np.zeros(1000, dtype=bool)) for name, of in TEXTS.items()}
+    kept = useful_texts._closest(np.column_stack([noise, x[:, 0]]), y, classification)
+    assert len(kept) == useful_texts.MOST_OTHERS
+    assert kept[-1] == 1000
+    found = select_useful_texts(wide, y, texts, classification=classification)
+    assert found == {"says": True, "tells nothing": False}

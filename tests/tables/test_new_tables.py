@@ -13,8 +13,9 @@ from foretune.automl.prediction_file import Wanted, predict_file
 from foretune.automl.spaces import load_shipped_space
 from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.identity import task_name
-from foretune.tables.reading import read_test, read_training, training_of
+from foretune.tables.reading import read_table, read_test_table
 from foretune.tables.schema import Schema
+from tests.refusals import refuses
 
 ROWS = 60
 RNG = np.random.default_rng(0)
@@ -40,7 +41,7 @@ def model_of(training):
 
 
 def fitted(text):
-    return training_of(pd.DataFrame({"x": with_unit(text), "y": SOLD}), "y")
+    return read_table(pd.DataFrame({"x": with_unit(text), "y": SOLD}), "y")
 
 
 def said_of(tmp_path, model, text):
@@ -78,7 +79,7 @@ def test_models_that_know_no_unit_say_nothing_of_it(tmp_path):
 @pytest.mark.parametrize("unit", ["kg", 5, ["$"]])
 def test_a_unit_is_one_of_those_that_are_known(unit):
     [plain] = fitted("${}").table.schema.to_list()
-    with pytest.raises(ValueError, match="unit"):
+    with refuses("schema-unit"):
         Schema.from_list([{**plain, "unit": unit}])
 
 
@@ -90,13 +91,13 @@ def test_other_units_in_a_test_table_are_said(tmp_path):
     train, test = tmp_path / "train.csv", tmp_path / "test.csv"
     pd.DataFrame({"x": with_unit("${}"), "y": with_unit("{} €")}).to_csv(train, index=False)
     pd.DataFrame({"x": with_unit("${}"), "y": with_unit("£{}")}).to_csv(test, index=False)
-    training = read_training(train, "y")
-    _, [note] = read_test(test, training)
+    training = read_table(train, "y")
+    _, [note] = read_test_table(test, training)
     assert note == (
         "In the test table: read as numbers, although the model's own table has another unit: "
         "'y' (€ there, £ here). Convert them to that unit."
     )
-    assert read_test(train, training)[1] == []
+    assert read_test_table(train, training)[1] == []
 
 
 def written(path, mark, **columns):
@@ -114,14 +115,14 @@ def test_all_numbers_of_a_german_test_table_are_read_as_such(tmp_path, mark, fra
     numbers = {"x": SOLD, "k": SOLD, "w": SOLD, "y": 2 * SOLD}
     of_the_fit = {name: (values + 0.5).tolist() for name, values in numbers.items()}
     path = written(tmp_path / "train.csv", mark, **of_the_fit)
-    training = read_training(path, "y", roles=ColumnRoles(weight="w"))
+    training = read_table(path, "y", roles=ColumnRoles(weight="w"))
     expected = {**numbers, fractions: numbers[fractions] + 0.25}
     test = {name: values.tolist() for name, values in expected.items()}
-    frame, notes = read_test(written(tmp_path / "test.csv", ",", **test), training)
+    frame, notes = read_test_table(written(tmp_path / "test.csv", ",", **test), training)
     table = training.table
     known, y = rows_with_target(frame, "y", table.task, (), decimal=table.target_decimal)
     np.testing.assert_array_equal(y, expected["y"])
-    x = table.schema.as_written_in(known).matrix(known)
+    x = table.schema.as_written_in(known).encode(known)
     np.testing.assert_array_equal(x, np.column_stack([expected["x"], expected["k"]]))
     weights = table.weighting.of_test(known, np.ones(ROWS, dtype=np.bool_))
     np.testing.assert_allclose(weights, expected["w"] / expected["w"].max())

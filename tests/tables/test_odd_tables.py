@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretune.errors import UsageError
-from foretune.tables.schema import Schema
+from foretune.tables.schema import Schema, infer_schema
 from foretune.tables.table import Table
 from foretune.tables.target import Task
 
@@ -64,8 +64,8 @@ FRAMES = st.lists(COLUMNS, min_size=1, max_size=3).map(
 @given(frame=FRAMES)
 def test_every_frame_has_a_schema_and_a_matrix(frame):
     before = frame.copy(deep=True)
-    schema = Schema.infer(frame)
-    matrix = schema.matrix(frame)
+    schema = infer_schema(frame)
+    matrix = schema.encode(frame)
     assert matrix.shape == (ROWS, len(schema.features)) == (ROWS, len(schema.categorical))
     assert not np.isinf(matrix).any()
     codes = matrix[:, schema.categorical]
@@ -75,24 +75,24 @@ def test_every_frame_has_a_schema_and_a_matrix(frame):
     # The same columns, whatever stands in the rows, in another order, as a saved schema reads them.
     again = Schema.from_list(json.loads(json.dumps(schema.to_list())))
     assert again == schema
-    part = again.matrix(frame.iloc[::-1, ::-1])
+    part = again.encode(frame.iloc[::-1, ::-1])
     np.testing.assert_array_equal(part, matrix[::-1])
 
 
 @pytest.mark.parametrize("values", [[False, 0, "a"], [0, False, "a"], ["a", True, 1, 1.0]])
 def test_truths_and_numbers_in_one_column_stay_apart(values):
     frame = pd.DataFrame({"x": pd.Series(values * 4, dtype=object)})
-    schema = Schema.infer(frame)
+    schema = infer_schema(frame)
     assert len(schema.columns[0].categories) == 3
-    np.testing.assert_array_equal(schema.matrix(frame.iloc[::-1]), schema.matrix(frame)[::-1])
+    np.testing.assert_array_equal(schema.encode(frame.iloc[::-1]), schema.encode(frame)[::-1])
 
 
 @settings(max_examples=60)
 @given(frame=FRAMES, other=FRAMES)
 def test_any_other_rows_can_be_read(frame, other):
-    schema = Schema.infer(frame)
+    schema = infer_schema(frame)
     new = pd.DataFrame({name: other.iloc[:, name % other.shape[1]] for name in frame.columns})
-    matrix = schema.matrix(new)
+    matrix = schema.encode(new)
     assert matrix.shape == (ROWS, len(schema.features))
     assert not np.isinf(matrix).any()
     unread = schema.unread(new.set_axis([str(name) for name in new.columns], axis=1), matrix)

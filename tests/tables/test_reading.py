@@ -14,10 +14,11 @@ from foretune.tables import reading
 from foretune.tables.columns import ColumnKind
 from foretune.tables.formats import reader
 from foretune.tables.formats.reader import table_name
-from foretune.tables.reading import read_table, read_test, read_training, training_of
+from foretune.tables.reading import read_sample, read_table, read_test_table
 from foretune.tables.target import LabelKind, Task
 from foretune_lab.collect.table_sources import sources
 from tests.automl.samples import mixed_frame
+from tests.refusals import refuses
 
 
 def written(tmp_path, frame, name="t.csv", **how):
@@ -32,7 +33,7 @@ def test_what_was_assumed_is_said(tmp_path):
     frame.loc[range(10, 15), "class"] = "five"
     frame.loc[6, "gaps"] = -np.inf
     frame.loc[7, "gaps"] = 8.98846567431158e307
-    found = read_training(written(tmp_path, frame), "class")
+    found = read_table(written(tmp_path, frame), "class")
     assert found.notes == [
         "90 rows; columns beside the target: 2 numbers, 1 boolean, 2 categories, 1 date.",
         "'class' is predicted as one of 5 classes (classification), because it does not hold "
@@ -62,12 +63,12 @@ def test_what_was_assumed_is_said(tmp_path):
 )
 def test_the_task_and_why(values, asked, expected):
     frame = pd.DataFrame({"x": np.arange(30.0) ** 2, "y": values})
-    assert expected in training_of(frame, "y", task=asked).notes[1]
+    assert expected in read_table(frame, "y", task=asked).notes[1]
 
 
 def test_whole_numbers_with_gaps_stay_whole(tmp_path):
     frame = pd.DataFrame({"x": np.arange(40.0) ** 2, "y": [1, 2, None, 3] * 10})
-    table = read_training(written(tmp_path, frame), "y", task="classification").table
+    table = read_table(written(tmp_path, frame), "y", task="classification").table
     assert table.classes == ("1", "2", "3")
     assert table.label_kind is LabelKind.INTEGER
 
@@ -75,7 +76,7 @@ def test_whole_numbers_with_gaps_stay_whole(tmp_path):
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "latin-1"])
 def test_encodings(tmp_path, encoding):
     frame = mixed_frame().assign(letter=lambda f: f["letter"] + "ö").drop(columns="amount")
-    found = read_training(written(tmp_path, frame, encoding=encoding), "class")
+    found = read_table(written(tmp_path, frame, encoding=encoding), "class")
     [column] = [each for each in found.table.schema.columns if each.name == "letter"]
     assert column.categories == ("xö", "yö", "zö")
     said = [note for note in found.notes if "UTF" in note]
@@ -90,7 +91,7 @@ def test_encodings(tmp_path, encoding):
 def test_prices_in_euros_of_a_program_of_windows_are_numbers(tmp_path):
     prices = [f"{3 * i % 41},50 \u20ac" for i in range(60)]
     frame = pd.DataFrame({"price": prices, "y": ["a", "b", "c"] * 20})
-    table = read_training(written(tmp_path, frame, sep=";", encoding="cp1252"), "y").table
+    table = read_table(written(tmp_path, frame, sep=";", encoding="cp1252"), "y").table
     np.testing.assert_array_equal(table.x[:, 0], 3 * np.arange(60) % 41 + 0.5)
 
 
@@ -98,7 +99,7 @@ def test_every_byte_can_be_read(tmp_path):
     path = tmp_path / "t.csv"
     rows = b"\n".join(b"\x81%d,%d,%s" % (i % 2, 7 * i % 31, b"ab"[i % 2 :][:1]) for i in range(40))
     path.write_bytes(b"k,x,y\n" + rows)
-    found = read_training(path, "y")
+    found = read_table(path, "y")
     assert found.table.schema.columns[0].categories == ("\x810", "\x811")
     assert "was read as Latin-1" in found.notes[0]
 
@@ -108,16 +109,16 @@ def test_large_tables_are_sampled(tmp_path):
     csv, parquet = written(tmp_path, frame), tmp_path / "t.parquet"
     frame.to_parquet(parquet)
     for path in (csv, parquet):
-        found = read_training(path, "class", most_bytes=50_000)
+        found = read_table(path, "class", most_bytes=50_000)
         assert 0 < found.facts.share < 0.6
         assert abs(found.facts.rows / 3000 - found.facts.share) < 0.05
         [note] = [each for each in found.notes if "random" in each]
         assert f"a random {found.facts.share:.1%} of its rows" in note
-        again = read_training(path, "class", most_bytes=50_000)
+        again = read_table(path, "class", most_bytes=50_000)
         np.testing.assert_array_equal(found.table.x, again.table.x)
-        part, share = read_table(path, most_bytes=50_000)
+        part, share = read_sample(path, most_bytes=50_000)
         assert (len(part), share) == (found.facts.rows, found.facts.share)
-        whole, share = read_table(path)
+        whole, share = read_sample(path)
         assert (len(whole), share) == (3000, 1.0)
 
 
@@ -125,7 +126,7 @@ def test_ten_thousand_columns():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(20, 10_000)))
     frame["y"] = [0, 1] * 10
-    found = training_of(frame, "y")
+    found = read_table(frame, "y")
     assert found.table.x.shape == (20, 10_000)
     assert any("10,000 columns" in note for note in found.notes)
 
@@ -176,19 +177,19 @@ BAD = {
 def test_tables_that_teach_nothing(tmp_path, columns, target, said):
     path = written(tmp_path, pd.DataFrame(columns))
     with pytest.raises(UsageError, match=said) as caught:
-        read_training(path, target)
+        read_table(path, target)
     assert "\n" not in str(caught.value)
 
 
 def test_what_is_asked_for_is_believed():
     frame = pd.DataFrame({"x": X, "y": np.arange(N)})
-    assert training_of(frame, "y", task="regression").table.task is Task.REGRESSION
-    with pytest.raises(UsageError, match="or ask for regression"):
-        training_of(frame, "y", task="classification")
-    with pytest.raises(UsageError, match=r"choose another target$"):
-        training_of(frame.assign(y=[f"{i:03}" for i in range(N)]), "y", task="classification")
-    with pytest.raises(UsageError, match="the task must be classification or regression"):
-        training_of(frame, "y", task="ranking")
+    assert read_table(frame, "y", task="regression").table.task is Task.REGRESSION
+    with refuses("classes-must-repeat", field="y", value=N):
+        read_table(frame, "y", task="classification")
+    with refuses("classes-must-repeat", field="y", value=N):
+        read_table(frame.assign(y=[f"{i:03}" for i in range(N)]), "y", task="classification")
+    with refuses("unknown-task", value="ranking"):
+        read_table(frame, "y", task="ranking")
 
 
 BAD_FILES = {
@@ -214,16 +215,16 @@ def test_files_that_are_no_tables(tmp_path, name):
     content, said = BAD_FILES[name]
     (tmp_path / name).write_bytes(content)
     with pytest.raises(UsageError, match=said) as caught:
-        read_training(tmp_path / name, "y")
+        read_table(tmp_path / name, "y")
     assert "\n" not in str(caught.value)
     assert name in str(caught.value)
 
 
 def test_paths_that_lead_nowhere(tmp_path):
-    with pytest.raises(UsageError, match="there is none at"):
-        read_training(tmp_path / "no.csv", "y")
-    with pytest.raises(UsageError, match="there is a folder at"):
-        read_training(tmp_path, "y")
+    with refuses("table-file", value=str(tmp_path / "no.csv")):
+        read_table(tmp_path / "no.csv", "y")
+    with refuses("table-file", value=str(tmp_path)):
+        read_table(tmp_path, "y")
 
 
 def of_classes(tmp_path, classes, name="t.csv"):
@@ -235,7 +236,7 @@ def of_classes(tmp_path, classes, name="t.csv"):
     "classes", [("01", "02", "03"), ("007", "07", "7"), ("01", "02", "")], ids=str
 )
 def test_classes_keep_their_leading_zeros(tmp_path, classes):
-    found = read_training(of_classes(tmp_path, classes * 10), "y")
+    found = read_table(of_classes(tmp_path, classes * 10), "y")
     assert found.table.classes == tuple(filter(None, classes))
     assert found.table.label_kind is LabelKind.TEXT
     assert found.raw_columns == {"y": found.table.classes}
@@ -244,12 +245,12 @@ def test_classes_keep_their_leading_zeros(tmp_path, classes):
 def test_a_target_may_be_called_self(tmp_path):
     rows = "".join(f"{place % 7},{place % 2:03d}\n" for place in range(20))
     (tmp_path / "t.csv").write_text(f"x,self\n{rows}")
-    assert read_training(tmp_path / "t.csv", "self").table.classes == ("000", "001")
+    assert read_table(tmp_path / "t.csv", "self").table.classes == ("000", "001")
 
 
 def test_a_sample_keeps_leading_zeros_beside_its_own_rows(tmp_path):
     path = of_classes(tmp_path, ["01", "02"] * 200)
-    table = read_training(path, "y", most_bytes=1500).table
+    table = read_table(path, "y", most_bytes=1500).table
     assert table.classes == ("01", "02")
     assert 20 < len(table) < 390
     np.testing.assert_array_equal(table.y, np.sqrt(table.x[:, 0]) % 2)
@@ -258,13 +259,13 @@ def test_a_sample_keeps_leading_zeros_beside_its_own_rows(tmp_path):
 @pytest.mark.parametrize("task", [None, "regression"])
 def test_numbers_may_have_leading_zeros(tmp_path, task):
     path = of_classes(tmp_path, [f"{i**2:04}" for i in range(40)])
-    table = read_training(path, "y", task=task).table
+    table = read_table(path, "y", task=task).table
     assert table.task is Task.REGRESSION
     np.testing.assert_array_equal(table.y, np.arange(40) ** 2)
 
 
 def test_plain_numbers_as_classes_stay_numbers(tmp_path):
-    found = read_training(of_classes(tmp_path, ["0", "1", "10"] * 10), "y")
+    found = read_table(of_classes(tmp_path, ["0", "1", "10"] * 10), "y")
     assert found.table.label_kind is LabelKind.INTEGER
     assert found.raw_columns == {}
 
@@ -274,7 +275,7 @@ def test_texts_that_were_taken_for_a_missing_target_are_named(tmp_path):
     assert (
         "Rows without a target, left out: 30 of 60 ('NA', 'None' read as missing; if that is a "
         "class, rename it)."
-    ) in read_training(path, "y").notes
+    ) in read_table(path, "y").notes
 
 
 def test_times_and_numbers_of_a_database_are_read(tmp_path):
@@ -282,7 +283,7 @@ def test_times_and_numbers_of_a_database_are_read(tmp_path):
     prices = [Decimal(cents) / 100 for cents in range(40)]
     path = tmp_path / "t.parquet"
     pd.DataFrame({"at": hours, "raw": [b"a", b"b"] * 20, "price": prices}).to_parquet(path)
-    found = read_training(path, "price")
+    found = read_table(path, "price")
     assert found.notes[:2] == [
         "40 rows; columns beside the target: 2 categories.",
         "'price' is predicted as a number (regression), because it holds 40 different numbers.",
@@ -296,7 +297,7 @@ def test_a_name_that_is_no_text_becomes_one(tmp_path):
         mixed_frame().to_csv(path, index=False)
     except OSError:
         pytest.skip("the disk allows only texts")
-    assert read_training(path, "class").table.name == "caf\ufffd"
+    assert read_table(path, "class").table.name == "caf\ufffd"
     [source] = sources(str(tmp_path), Task.CLASSIFICATION, target="class")
     assert source.name == source.load().name == "caf\ufffd"
 
@@ -317,7 +318,7 @@ def odd_cells(tmp_path, *odd):
     frame = pd.DataFrame({"x": rng.normal(size=60), "z": rng.normal(size=60), "y": ["a", "b"] * 30})
     frame = frame.astype({"x": object})
     frame.loc[range(7, 7 + len(odd)), "x"] = odd
-    return read_training(written(tmp_path, frame), "y").notes
+    return read_table(written(tmp_path, frame), "y").notes
 
 
 def test_a_column_that_some_values_keep_from_being_numbers_is_named(tmp_path):
@@ -338,16 +339,16 @@ def test_parts_of_a_large_file_are_of_one_kind(tmp_path, monkeypatch):
     codes = ["01", "02"] * 100 + ["TRUE", "A1"] * 100
     frame = pd.DataFrame({"c": codes, "x": np.arange(400) ** 2, "y": ["u", "v"] * 200})
     path = written(tmp_path, frame)
-    table = read_training(path, "y", most_bytes=3000).table
+    table = read_table(path, "y", most_bytes=3000).table
     assert table.schema.columns[0].categories == ("01", "02", "A1", "TRUE")
-    assert set(read_table(path, most_bytes=3000)[0]["c"]) == {"01", "02", "A1", "TRUE"}
+    assert set(read_sample(path, most_bytes=3000)[0]["c"]) == {"01", "02", "A1", "TRUE"}
 
 
 @pytest.mark.parametrize("row", ["1{}.5", "1{},5", "1{}.5 \u20ac"])
 def test_numbers_that_are_too_large_are_named_even_if_they_are_texts(tmp_path, row):
     texts = [row.format("0" * 31), *(row.format(place) for place in range(38)), "."]
     frame = pd.DataFrame({"x": texts, "z": X.tolist() + [3] * 10, "y": ["a", "b"] * 20})
-    notes = read_training(written(tmp_path, frame, sep=";"), "y").notes
+    notes = read_table(written(tmp_path, frame, sep=";"), "y").notes
     assert "Values that are infinite or beyond 1e+30, taken as missing: 1 in 'x'." in notes
 
 
@@ -355,7 +356,7 @@ def test_what_a_table_with_types_calls_none_is_a_value_in_one_without(tmp_path):
     degrees, countries = ["None", "Mild", "Severe"] * 30, ["DE", "NA"] * 45
     frame = pd.DataFrame({"x": np.arange(90) ** 2, "country": countries, "y": degrees})
     frame.to_parquet(tmp_path / "train.parquet")
-    training = read_training(tmp_path / "train.parquet", "y")
-    test, _ = read_test(written(tmp_path, frame), training)
+    training = read_table(tmp_path / "train.parquet", "y")
+    test, _ = read_test_table(written(tmp_path, frame), training)
     assert test["y"].tolist() == degrees
     np.testing.assert_array_equal(training.table.schema.matrix(test), training.table.x)

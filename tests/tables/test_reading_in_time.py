@@ -1,6 +1,7 @@
 """A table of which only a part is read, because there is little time."""
 
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +9,8 @@ import pandas as pd
 import pytest
 
 from foretune._base.time_budget import TimeBudget
-from foretune.tables import timed_reading
-from foretune.tables.reading import TrainingTable, read_training
-from foretune.tables.timed_reading import read_training_in_time
+from foretune.tables.reading import TrainingTable, read_table
+from foretune.tables.timed_reading import SampleSizes, read_table_in_time
 
 ROWS = 30_000
 
@@ -25,10 +25,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.fixture(autouse=True)
-def _small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timed_reading, "SMALL_BYTES", 10_000)
-    monkeypatch.setattr(timed_reading, "FIRST_BYTES", 50_000)
+read_in_time = partial(read_table_in_time, sizes=SampleSizes(10_000, 50_000))
 
 
 def _clock(left: float) -> TimeBudget:
@@ -37,8 +34,8 @@ def _clock(left: float) -> TimeBudget:
 
 def test_all_rows_are_read_if_there_is_time(path: Path) -> None:
     seen: list[TrainingTable] = []
-    found = read_training_in_time(path, "y", _clock(900.0), seen.append)
-    usual = read_training(path, "y")
+    found = read_in_time(path, "y", _clock(900.0), seen.append)
+    usual = read_table(path, "y")
     np.testing.assert_array_equal(found.table.x, usual.table.x)
     assert found.notes == usual.notes
     assert [each.table.name for each in seen] == ["large"]
@@ -47,7 +44,7 @@ def test_all_rows_are_read_if_there_is_time(path: Path) -> None:
 
 def test_some_rows_are_read_and_that_is_said_if_there_is_little_time(path: Path) -> None:
     seen: list[TrainingTable] = []
-    found = read_training_in_time(path, "y", _clock(0.0), seen.append)
+    found = read_in_time(path, "y", _clock(0.0), seen.append)
     assert len(found.table) == len(seen[0].table) < ROWS / 5
     assert found.table.name == "large"
     assert "large.csv" in found.notes[0]
@@ -57,7 +54,7 @@ def test_some_rows_are_read_and_that_is_said_if_there_is_little_time(path: Path)
 
 def test_without_a_time_nothing_is_sampled(path: Path) -> None:
     seen: list[TrainingTable] = []
-    found = read_training_in_time(path, "y", TimeBudget(), seen.append)
+    found = read_in_time(path, "y", TimeBudget(), seen.append)
     assert (len(found.table), seen) == (ROWS, [])
 
 
@@ -67,5 +64,15 @@ def test_a_sample_of_one_class_is_no_reason_to_refuse_a_table(path: Path, tmp_pa
     frame.loc[1000:1010, "y"] = "yes"
     frame.to_csv(tmp_path / "rare.csv", index=False)
     seen: list[TrainingTable] = []
-    found = read_training_in_time(tmp_path / "rare.csv", "y", _clock(900.0), seen.append)
+    found = read_in_time(tmp_path / "rare.csv", "y", _clock(900.0), seen.append)
     assert (found.table.classes, len(found.table)) == (("no", "yes"), ROWS)
+
+
+def test_the_first_sample_of_a_wide_table_has_enough_rows_to_learn_from(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3000, 100)).round(5)
+    frame = pd.DataFrame(x).assign(y=np.where(x[:, 0] > 0, "yes", "no"))
+    frame.to_csv(tmp_path / "wide.csv", index=False)
+    seen: list[TrainingTable] = []
+    read_in_time(tmp_path / "wide.csv", "y", _clock(900.0), seen.append)
+    assert 800 < len(seen[0].table) < 1600

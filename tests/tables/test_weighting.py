@@ -12,11 +12,12 @@ from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.columns import ColumnKind
 from foretune.tables.identity import fingerprint
 from foretune.tables.number_formats import no_mark
-from foretune.tables.reading import read_test, read_training, training_of
+from foretune.tables.reading import read_table, read_test_table
 from foretune.tables.row_weights import RowWeights
 from foretune.tables.table import Table
 from foretune.tables.target import Task
 from tests.automl.samples import mixed_frame
+from tests.refusals import refuses
 
 
 def weights_of(values):
@@ -47,22 +48,22 @@ def test_weights_are_one_on_average(values):
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "rule"),
     [
-        ([1.0, -1.0, 2.0], "1 of 3 rows have something else in 'w', such as '-1.0'"),
-        ([1.0, None, None], "2 of 3 rows"),
-        ([1.0, np.inf], "such as 'inf'"),
-        (["heavy", "light"], "2 of 2 rows have something else in 'w', such as 'heavy'"),
-        ([0.0, 0.0], "'w' is 0 in all rows"),
-        (["3 months", "1 year"], "2 of 2 rows have something else in 'w', such as '3 months'"),
-        (pd.to_datetime(["2024-01-01", "2024-01-02"]), "2 of 2 rows .* such as '2024-01-01"),
-        (pd.period_range("2024-01", periods=2, freq="M"), "2 of 2 rows .* such as '2024-01'"),
-        ([1 + 2j, 2 + 0j], "2 of 2 rows"),
-        ([1e-300, 1.0], r"more than 1e\+30 times another, but 'w' goes from 1e-300 to 1:"),
+        ([1.0, -1.0, 2.0], "weights-are-numbers"),
+        ([1.0, None, None], "weights-are-numbers"),
+        ([1.0, np.inf], "weights-are-numbers"),
+        (["heavy", "light"], "weights-are-numbers"),
+        ([0.0, 0.0], "weights-above-zero"),
+        (["3 months", "1 year"], "weights-are-numbers"),
+        (pd.to_datetime(["2024-01-01", "2024-01-02"]), "weights-are-numbers"),
+        (pd.period_range("2024-01", periods=2, freq="M"), "weights-are-numbers"),
+        ([1 + 2j, 2 + 0j], "weights-are-numbers"),
+        ([1e-300, 1.0], "weights-too-far-apart"),
     ],
 )
-def test_what_is_no_weight_is_refused(values, said):
-    with pytest.raises(UsageError, match=said):
+def test_what_is_no_weight_is_refused(values, rule):
+    with refuses(rule, field="w"):
         weights_of(values)
 
 
@@ -86,7 +87,7 @@ def test_rows_of_weight_0_are_as_if_they_were_not_there():
     weights = np.ones(90)
     weights[3] = 0.0
     frame = pd.DataFrame({"size": size, "amount": amount, "w": weights})
-    read = training_of(frame, "amount", roles=ColumnRoles(weight="w"))
+    read = read_table(frame, "amount", roles=ColumnRoles(weight="w"))
     assert read.table.task is Task.REGRESSION
     assert [column.kind for column in read.table.schema.columns] == [ColumnKind.NUMBER]
     assert "Rows of weight 0, left out: 1 of 90." in read.notes
@@ -94,9 +95,9 @@ def test_rows_of_weight_0_are_as_if_they_were_not_there():
 
 
 def test_few_rows_that_count_are_too_few():
-    with pytest.raises(UsageError, match="at least 10 rows with a target and a 'w' above 0, but"):
+    with refuses("too-few-rows", value=5):
         weighed(np.repeat([0.0, 1.0], [85, 5]))
-    with pytest.raises(UsageError, match="at least 10 rows with a target"):
+    with refuses("too-few-rows"):
         weighed(np.ones(90), amount=None)
 
 
@@ -106,8 +107,8 @@ def test_weights_are_read_alike_in_a_test_table(tmp_path):
     lines = [f"{x};{'ab'[x % 2]};{'1.234,5' if x > 3 else '500,0'}" for x in x]
     (tmp_path / "train.csv").write_text("\n".join(["x;y;w", *lines]))
     (tmp_path / "test.csv").write_text("x;y;w\n1;a;1.234\n2;b;500\n3;;\n4;b;0\n")
-    read = read_training(tmp_path / "train.csv", "y", roles=ColumnRoles(weight="w"))
-    test, _ = read_test(tmp_path / "test.csv", read)
+    read = read_table(tmp_path / "train.csv", "y", roles=ColumnRoles(weight="w"))
+    test, _ = read_test_table(tmp_path / "test.csv", read)
     known, _ = rows_with_target(
         test, "y", read.table.task, read.table.classes, weighting=read.table.weighting
     )
@@ -115,7 +116,7 @@ def test_weights_are_read_alike_in_a_test_table(tmp_path):
     given = read.table.weighting.of_test(known, np.ones(2, dtype=bool))
     assert given.tolist() == [1.0, 500 / 1234]
     for wrong in ("heavy", None):
-        with pytest.raises(UsageError, match="1 of 3 rows of the test table have something else"):
+        with refuses("weights-are-numbers", field="w"):
             rows_with_target(
                 test.assign(w=["1", wrong, None, "2"]),
                 "y",
@@ -156,7 +157,7 @@ def test_a_file_with_weights_of_something_else_is_refused(tmp_path, weights):
     table = weighed(np.ones(90))
     object.__setattr__(table, "weighting", RowWeights("w", weights))
     table.save(tmp_path / "t.npz")
-    with pytest.raises(UsageError, match="prepared table"):
+    with refuses("prepared-table"):
         Table.open(tmp_path / "t.npz")
 
 
@@ -167,7 +168,7 @@ def test_the_same_rows_weighed_otherwise_are_another_task():
 
 
 def test_a_weight_that_is_not_there_is_named():
-    with pytest.raises(UsageError, match="the weight column must be in the table, but there is no"):
+    with refuses("unknown-column", field="v", value="weight"):
         Table.of(mixed_frame(), "amount", roles=ColumnRoles(weight="v"))
-    with pytest.raises(UsageError, match="the weight column must be another one than the target"):
+    with refuses("target-has-another-role", field="amount"):
         Table.of(mixed_frame(), "amount", roles=ColumnRoles(weight="amount"))

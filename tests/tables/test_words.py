@@ -13,18 +13,18 @@ from foretune.automl.prediction_file import Wanted, predict_file
 from foretune.automl.spaces import load_shipped_space
 from foretune.tables import columns
 from foretune.tables import schema as schemas
-from foretune.tables import vocabulary as words
 from foretune.tables.columns import ColumnKind
-from foretune.tables.reading import read_training, training_of
-from foretune.tables.schema import Schema
+from foretune.tables.reading import read_table
+from foretune.tables.schema import Schema, infer_schema
 from foretune.tables.table import Table
 from foretune.tables.vocabulary import MOST_TEXTS, most_words, telling_words, which_words
+from tests.refusals import refuses
 
 TITLES = [f"{'Mr' if i % 2 else 'Miss'} {'Anna' if i % 5 else 'Bo'} no. {i}.25" for i in range(100)]
 
 
 def only(frame):
-    (column,) = Schema.infer(frame).columns
+    (column,) = infer_schema(frame).columns
     return column
 
 
@@ -83,11 +83,10 @@ def test_there_are_no_more_words_than_memory_allows():
     assert most_words(1_000_000, 2) == 5
 
 
-def test_only_some_rows_of_a_long_table_are_looked_at(monkeypatch):
+def test_only_some_rows_of_a_long_table_are_looked_at():
     texts = pd.Series([*["left", "right"] * 3, *["ahead"] * 200])
     assert telling_words(texts, 5) == ("ahead", "left", "right")
-    monkeypatch.setattr(words, "LOOKED_AT", 10)
-    assert telling_words(texts, 5) == ()
+    assert telling_words(texts, 5, looked_at=10) == ()
 
 
 def test_texts_become_a_column_a_word():
@@ -95,7 +94,7 @@ def test_texts_become_a_column_a_word():
     column = only(frame)
     assert column.kind is ColumnKind.WORDS
     assert column.features == ("who (miss)", "who (mr)", "who (anna)", "who (bo)")
-    matrix = Schema.infer(frame).matrix(pd.DataFrame({"who": ["Dear MISS Bo", 5.0, None]}))
+    matrix = infer_schema(frame).encode(pd.DataFrame({"who": ["Dear MISS Bo", 5.0, None]}))
     np.testing.assert_array_equal(matrix, [[1, 0, 0, 1], [0, 0, 0, 0], [np.nan] * 4])
 
 
@@ -112,10 +111,10 @@ def test_identifiers_are_still_left_out():
 def test_columns_of_texts_share_the_words():
     many = [f"w{i % 80} v{i % 60} number{i}" for i in range(1000)]
     frame = pd.DataFrame({"a": many, "b": many, "n": np.linspace(0, 1, 1000) ** 2})
-    a, b, _ = Schema.infer(frame).columns
+    a, b, _ = infer_schema(frame).columns
     assert len(a.words) == len(b.words) == 140
     wide = pd.DataFrame({f"c{i}": many for i in range(20)})
-    assert {len(column.words) for column in Schema.infer(wide).columns} == {2000 // 20}
+    assert {len(column.words) for column in infer_schema(wide).columns} == {2000 // 20}
 
 
 @given(st.lists(st.one_of(st.none(), st.text(max_size=30)), min_size=1, max_size=40))
@@ -129,25 +128,24 @@ def test_a_matrix_of_words_is_of_zeros_ones_and_gaps(texts):
 
 
 def test_the_schema_survives_json():
-    schema = Schema.infer(pd.DataFrame({"who": TITLES, "n": np.arange(100) % 7}))
+    schema = infer_schema(pd.DataFrame({"who": TITLES, "n": np.arange(100) % 7}))
     assert Schema.from_list(schema.to_list()) == schema
     assert "words" not in schema.to_list()[1]
 
 
 @pytest.mark.parametrize("spoilt", ["abcd", [1, 2, 3, 4], ["a", "a", "b", "c"], {"a": 1}, None])
 def test_words_in_a_file_that_are_no_texts_are_refused(spoilt):
-    plain = Schema.infer(pd.DataFrame({"who": TITLES})).to_list()
-    with pytest.raises(ValueError, match="the words of a column are different texts"):
+    plain = infer_schema(pd.DataFrame({"who": TITLES})).to_list()
+    with refuses("schema-texts", field="words"):
         Schema.from_list([plain[0] | {"words": spoilt}])
 
 
-def test_the_matrix_of_many_rows_comes_in_parts(monkeypatch):
+def test_the_matrix_of_many_rows_comes_in_parts():
     frame = pd.DataFrame({"who": TITLES})
-    schema = Schema.infer(frame)
-    monkeypatch.setattr(schemas, "MOST_CELLS", 4 * 30)
-    parts = list(schema.in_parts(frame))
+    schema = infer_schema(frame)
+    parts = list(schema.in_parts(frame, most_cells=4 * 30))
     assert [len(part) for part, _ in parts] == [30, 30, 30, 10]
-    np.testing.assert_array_equal(np.vstack([x for _, x in parts]), schema.matrix(frame))
+    np.testing.assert_array_equal(np.vstack([x for _, x in parts]), schema.encode(frame))
     [(none, x)] = schema.in_parts(frame[:0])
     assert none.empty
     assert x.shape == (0, 4)
@@ -184,7 +182,7 @@ def test_what_words_are_used_is_said(tmp_path):
     path = tmp_path / "t.csv"
     frame = pd.DataFrame({"who": TITLES, "y": ["a", "b"] * 50})
     frame.to_csv(path, index=False)
-    notes = read_training(path, "y").notes
+    notes = read_table(path, "y").notes
     assert notes[0] == "100 rows; columns beside the target: 1 text."
     assert (
         "The texts of 'who' are learnt from by their words, of which 4 repeat: "
@@ -192,7 +190,7 @@ def test_what_words_are_used_is_said(tmp_path):
     )
 
 
-def test_a_saved_model_reads_words_in_parts_of_a_file_that_look_like_numbers(tmp_path, monkeypatch):
+def test_a_saved_model_reads_words_in_parts_of_a_file_that_look_like_numbers(tmp_path):
     pytest.importorskip("skops")
     frame = pd.DataFrame({"who": TITLES, "y": ["man", "woman"] * 50})
     space = load_shipped_space("pipeline-classification").build(["naive_bayes"])
@@ -202,12 +200,11 @@ def test_a_saved_model_reads_words_in_parts_of_a_file_that_look_like_numbers(tmp
     model.save(tmp_path / "m.foretune")
     new = pd.DataFrame({"who": ["Miss B", "mr c"] * 20 + ["1.50"] * 40})
     new.to_csv(tmp_path / "new.csv", index=False)
-    monkeypatch.setattr(prediction_file, "PART_BYTES", 100)
     predict_file(
         Model.open(tmp_path / "m.foretune"),
         tmp_path / "new.csv",
         out := tmp_path / "p.csv",
-        Wanted(),
+        Wanted(part_bytes=100),
     )
     found = pd.read_csv(out)["y"]
     assert list(found) == list(model.predict(new))
@@ -220,9 +217,9 @@ def test_of_many_texts_the_longest_are_looked_at():
     keys = {"key": [f"{row:030x}" for row in range(40)]}
     reviews = {"review": [f"a {('good', 'bad')[row % 2]} item, no{row}" for row in range(40)]}
     frame = pd.DataFrame({**names, **keys, **reviews})
-    found = {each.name for each in Schema.infer(frame).columns if each.words}
+    found = {each.name for each in infer_schema(frame).columns if each.words}
     assert found == {*list(names)[:-1], "review"}
-    notes = training_of(frame.assign(y=["a", "b"] * 20), "y").notes
+    notes = read_table(frame.assign(y=["a", "b"] * 20), "y").notes
     assert (
         "Of 22 columns of texts, only the 20 longest with words that repeat were looked at."
         in notes

@@ -6,8 +6,7 @@ from foretune._base.arrays import Floats
 from foretune.automl.estimators.fitted_pipeline import Member
 from foretune.automl.evaluation import Protocol
 from foretune.automl.metrics import Predictions, divisors, mean, median
-from foretune.tables.table import Table
-from foretune.tables.target import Task
+from foretune.tables import Table, Task
 
 BY_SQUARES = ("r2", "rmse")
 """Metrics for which the mean is the best number to repeat; for others it is the median."""

@@ -18,7 +18,7 @@ from foretune._base.progress import SILENT, Progress
 from foretune.automl.estimators.fitted_pipeline import Member, refit
 from foretune.automl.evaluation import Protocol, for_scorer
 from foretune.automl.metrics import Scorer
-from foretune.tables.table import Table
+from foretune.tables import Table
 
 SHUFFLES = 5
 MOST_ROWS = 1000

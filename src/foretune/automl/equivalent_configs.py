@@ -7,7 +7,7 @@ import numpy as np
 from foretune._base.arrays import Bools, Floats
 from foretune.space import Encoded
 from foretune.space.structure import Stage
-from foretune.tables.table import Table
+from foretune.tables import Table
 
 TREES = ("rf", "extra_trees", "lightgbm", "xgboost", "catboost", "hist_boosting")
 """Estimators to which the order of a column's numbers is all that counts."""

@@ -12,9 +12,7 @@ from foretune.automl.estimators.fitted_pipeline import Member, refit
 from foretune.automl.folds import cross_validation, hold_out
 from foretune.automl.metrics import SCORERS, Predictions, Scorer, by_shares, scorer
 from foretune.errors import UsageError
-from foretune.tables.row_structure import RowStructure, RowStructureKind, Splits
-from foretune.tables.table import Table
-from foretune.tables.target import Task
+from foretune.tables import RowStructure, RowStructureKind, Splits, Table, Task
 
 FEW_GROUPS = 100
 """Where rows belong together in fewer groups than this, one split of them is noisy, however many

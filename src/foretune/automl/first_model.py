@@ -20,7 +20,7 @@ from foretune.automl.metrics import SCORERS
 from foretune.automl.plan import FitPlan
 from foretune.errors import UsageError
 from foretune.report.wording import count_text
-from foretune.tables.table import Table
+from foretune.tables import Table
 
 T = TypeVar("T")
 

@@ -13,9 +13,7 @@ from foretune.experience.trial import best_first
 from foretune.report.story import ColumnLoss, MapPoint, Story, StorySource, steps_of
 from foretune.run.study_story import draw_map, expect_random_search, opening, versions
 from foretune.search.registry import method
-from foretune.tables.columns import count_kinds
-from foretune.tables.table import Table
-from foretune.tables.target import Task
+from foretune.tables import Table, Task, count_kinds
 
 STEPS = ("imputer", "encoder", "scaler", "reducer", "estimator")
 """The stages in the order in which data flows through them."""

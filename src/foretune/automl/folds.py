@@ -5,8 +5,7 @@ import numpy as np
 from foretune._base.arrays import Floats, Ints
 from foretune.automl.metrics import differ
 from foretune.errors import UsageError
-from foretune.tables.row_structure import FIRST_SCORED, RowStructureKind, Splits, later_rows
-from foretune.tables.table import Table
+from foretune.tables import FIRST_SCORED, RowStructureKind, Splits, Table, later_rows
 
 HELD_OUT = 1 / 3
 

@@ -8,7 +8,7 @@ import numpy as np
 from foretune._base.arrays import Bools, Floats
 from foretune.errors import UsageError
 from foretune.experience import Direction, Metric
-from foretune.tables.target import Task
+from foretune.tables import Task
 
 LEAST_PROBABILITY = 1e-15
 BY_SHARES = "_by_shares"

@@ -10,10 +10,15 @@ from foretune._base.names import quote_names
 from foretune.automl.final_model.model import Model
 from foretune.automl.metrics import Predictions, scorer
 from foretune.errors import UsageError
-from foretune.tables.number_formats import table_mark
-from foretune.tables.row_weights import RowWeights
-from foretune.tables.schema import as_table
-from foretune.tables.target import Task, codes_of, new_target_numbers, target_of
+from foretune.tables import (
+    RowWeights,
+    Task,
+    as_table,
+    codes_of,
+    new_target_numbers,
+    table_mark,
+    target_of,
+)
 
 
 def scores_on(

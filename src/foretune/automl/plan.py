@@ -18,9 +18,7 @@ from foretune.run.executor import Limits
 from foretune.run.tuning_loop import Budget
 from foretune.search.seeds import check_seed
 from foretune.space import Space
-from foretune.tables.row_structure import RowStructureKind
-from foretune.tables.table import Table
-from foretune.tables.target import Task
+from foretune.tables import RowStructureKind, Table, Task
 
 DEFAULT_TRIALS = 50
 DEFAULT_ENSEMBLE = 5

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -20,11 +20,16 @@ from foretune._base.progress import SILENT, Progress
 from foretune.automl.final_model.model import Model
 from foretune.automl.formulas import without_formulas
 from foretune.errors import UsageError
-from foretune.tables.columns import Column, ColumnKind
-from foretune.tables.formats.reader import read_parts_with_copies, table_bytes
-from foretune.tables.prediction_tables import NumberFormatCheck, with_commas
-from foretune.tables.schema import Schema
-from foretune.tables.target import Task
+from foretune.tables import (
+    Column,
+    ColumnKind,
+    NumberFormatCheck,
+    Schema,
+    Task,
+    read_parts_with_copies,
+    table_bytes,
+    with_commas,
+)
 
 PART_BYTES = 1 << 25
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
@@ -48,6 +53,8 @@ class Wanted:
     """Columns that are copied, before the prediction."""
     raw: bool = False
     """Texts that a spreadsheet would run as formulas are written as they are."""
+    part_bytes: int = field(default_factory=lambda: PART_BYTES)
+    """How much of the file is read at a time."""
 
 
 def predict_file(
@@ -108,9 +115,9 @@ def _predict(
     notes: list[str] = []
     schema, seen = model.schema, NumberFormatCheck(model.schema)
     unread: Counter[str] = Counter()
-    progress.start("predicting", -(-table_bytes(data) // PART_BYTES))
+    progress.start("predicting", -(-table_bytes(data) // wanted.part_bytes))
     try:
-        for part, copied in _parts(model, data, wanted.keep):
+        for part, copied in _parts(model, data, wanted):
             if not rows:
                 _check_keep(model, part, wanted)
                 notes = _unused_columns(model, part, wanted.keep)
@@ -147,15 +154,13 @@ def _formula_notes(writer: "CsvWriter | ParquetParts") -> list[str]:
     ]
 
 
-def _parts(
-    model: Model, data: Path, keep: Sequence[str]
-) -> Iterator[tuple[pd.DataFrame, pa.Table]]:
+def _parts(model: Model, data: Path, wanted: Wanted) -> Iterator[tuple[pd.DataFrame, pa.Table]]:
     """The table some rows at a time, with all numbers as they are written that may have commas.
 
     The first part shows which ones do, and then the file is begun anew: a later part that has only
     1.234 would else have arrived as a fraction.
     """
-    read = partial(read_parts_with_copies, data, keep, part_bytes=PART_BYTES)
+    read = partial(read_parts_with_copies, data, wanted.keep, part_bytes=wanted.part_bytes)
     written = model.schema.raw_columns
     parts = read(texts=written)
     first = [next(parts)]

@@ -9,7 +9,7 @@ from sklearn.utils import column_or_1d
 
 from foretune._base.data_frames import with_columns
 from foretune.errors import UsageError
-from foretune.tables.column_roles import ColumnRoles
+from foretune.tables import ColumnRoles
 
 
 def as_frame(given: ArrayLike, checked: NDArray[Any]) -> pd.DataFrame:

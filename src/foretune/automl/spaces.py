@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from foretune._base.names import suggestion
 from foretune.errors import MissingExtraError, UsageError
 from foretune.space import Space
-from foretune.tables.target import Task
+from foretune.tables import Task
 
 Notation: TypeAlias = Mapping[str, Any]
 SHARE = (1e-3, 1.0, "log")

@@ -117,7 +117,7 @@ def fit_command(
         from foretune.automl.job import Job
         from foretune.automl.plan import DEFAULT_ENSEMBLE, FitOptions
         from foretune.run.executor_choice import ExecutorChoice
-        from foretune.tables.column_roles import ColumnRoles
+        from foretune.tables import ColumnRoles
 
     roles = ColumnRoles(group, order, names_in(ignore), weight)
     options = FitOptions(

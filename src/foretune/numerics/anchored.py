@@ -13,6 +13,7 @@ conditioned on a part of them at every step.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -32,8 +33,8 @@ LARGEST_GP = 500
 REFIT_EVERY = 50
 """Hyperparameters of more than `LARGEST_FIT` observations are fitted to a multiple of these."""
 EARLY_ANCHOR = 64
-"""Fits to more than `LARGEST_FIT` observations start here: later anchors cost more than they save
-an optimiser that resumes."""
+"""Fits to more than `LARGEST_FIT` observations start from this anchor: later ones cost more than
+they save an optimiser that resumes."""
 TOLERANCE_OF_PARTS = 1e-4
 """Fits to a part of the observations stop earlier than others: the last steps of such a fit change
 its value by about a tenth, and take a quarter of its time."""
@@ -49,6 +50,16 @@ Output: TypeAlias = Callable[[Floats], Floats]
 def as_told(y: Floats) -> Floats:
     """The output that changes nothing: losses (n,) go to the process as they are."""
     return y
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorLimits:
+    """How many observations a fit takes in; the names are those of the constants."""
+
+    largest_fit: int = field(default_factory=lambda: LARGEST_FIT)
+    largest_gp: int = LARGEST_GP
+    refit_every: int = REFIT_EVERY
+    early_anchor: int = EARLY_ANCHOR
 
 
 class AnchoredFit:
@@ -68,47 +79,51 @@ class AnchoredFit:
         units: Standardise | None = None,
         groups: Ints | None = None,
         prior_weight: float = 1.0,
+        limits: AnchorLimits | None = None,
+        fit: Callable[..., GPHyper] | None = None,
     ) -> None:
         self.output = output
         self.order = output if order is None else order
         self.units = units
         self.groups = groups
         self.prior_weight = prior_weight
+        self.limits = limits or AnchorLimits()
+        self._fit_hyper = fit or fit_hyper
         self._known: BoundedCache[GPHyper] = BoundedCache(CACHED)
 
     def gp(self, x: Floats, y: Floats) -> GP:
         """The process fitted to y (n,) or (n, c) at x (n, d), in the order in which they came."""
         hyper, z = self.hyper(x, y), self.output(y)
-        keep = informative_subset(x, self.order(y), LARGEST_GP)
+        keep = informative_subset(x, self.order(y), self.limits.largest_gp)
         return GP.condition(x[keep], z[keep], hyper, units=self.units)
 
     def hyper(self, x: Floats, y: Floats) -> GPHyper:
         """The fitted hyperparameters alone."""
-        if len(x) > LARGEST_FIT:
-            n = max(len(x) - len(x) % REFIT_EVERY, LARGEST_FIT)
+        if len(x) > self.limits.largest_fit:
+            n = max(len(x) - len(x) % self.limits.refit_every, self.limits.largest_fit)
             x, y = x[:n], y[:n]
         return self._known.get(_key(x, y), lambda: self._fit(x, y))
 
     def _fit(self, x: Floats, y: Floats) -> GPHyper:
         z = self.output(y)
         keep = np.arange(len(x))
-        if len(x) > LARGEST_FIT:
+        if len(x) > self.limits.largest_fit:
             best_first = z if self.order is self.output else self.order(y)
-            keep = informative_subset(x, best_first, LARGEST_FIT)
-        return fit_hyper(
+            keep = informative_subset(x, best_first, self.limits.largest_fit)
+        return self._fit_hyper(
             x[keep],
             z[keep],
             starts=self._starts(x, y),
             units=self.units,
             groups=self.groups,
             prior_weight=self.prior_weight,
-            tolerance=TOLERANCE if len(x) <= LARGEST_FIT else TOLERANCE_OF_PARTS,
+            tolerance=TOLERANCE if len(x) <= self.limits.largest_fit else TOLERANCE_OF_PARTS,
         )
 
     def _starts(self, x: Floats, y: Floats) -> tuple[GPHyper, ...]:
         n = len(x)
         default = GPHyper.default(np.arange(x.shape[1]) if self.groups is None else self.groups)
-        anchor = last_anchor(n) if n <= LARGEST_FIT else EARLY_ANCHOR
+        anchor = last_anchor(n) if n <= self.limits.largest_fit else self.limits.early_anchor
         if n <= FIRST_ANCHOR:
             return (default,)
         if n == anchor:

@@ -48,7 +48,8 @@ def save_artifact(
     except (TypeError, ValueError) as error:
         raise ArtifactError(
             f"The description of an artifact must be JSON, but that of '{path}' is not ({error}): "
-            "use finite numbers, strings, lists and dictionaries"
+            "use finite numbers, strings, lists and dictionaries",
+            rule="artifact-description",
         ) from error
     signed = {**json.loads(description), "sha256": _checksum(description, arrays)}
     _write(path, to_safetensors(arrays, metadata={ENTRY: _canonical(signed)}))
@@ -62,20 +63,28 @@ def load_artifact(
     content = _read(path)
     described = _description(path, content)
     if described["kind"] != kind:
-        _refuse(path, f"holds '{described['kind']}', where '{kind}' was expected", "name another")
+        what = f"holds '{described['kind']}', where '{kind}' was expected"
+        _refuse(path, what, "name another", rule="artifact-kind", value=described["kind"])
     if not 1 <= described["version"] <= newest_version:
         _refuse(
             path,
             f"has version {described['version']}, and this Foretune reads up to {newest_version}",
             "update Foretune",
+            rule="artifact-version",
+            value=described["version"],
         )
     try:
         arrays = parse_safetensors(content)
     except (SafetensorError, KeyError, TypeError, ValueError, OverflowError, MemoryError):
-        _refuse(path, "is damaged or cut short", "copy or learn it again")
+        _refuse(path, "is damaged or cut short", "copy or learn it again", rule="artifact-damaged")
     signature = described.pop("sha256")
     if _checksum(_canonical(described), arrays) != signature:
-        _refuse(path, "does not match its own checksum", "copy or learn it again")
+        _refuse(
+            path,
+            "does not match its own checksum",
+            "copy or learn it again",
+            rule="artifact-checksum",
+        )
     _check_arrays(path, arrays)
     _check_rows(path, arrays, len(content))
     return described["meta"], arrays
@@ -83,29 +92,48 @@ def load_artifact(
 
 def _read(path: Path) -> bytes:
     if path.is_dir():
-        _refuse(path, "is a directory", "name a file in it")
+        _refuse(path, "is a directory", "name a file in it", rule="artifact-is-folder")
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        _refuse(path, "does not exist", "learn a prior and save it there first")
+        _refuse(
+            path, "does not exist", "learn a prior and save it there first", rule="artifact-missing"
+        )
     except (OSError, ValueError) as error:
-        _refuse(path, f"cannot be read ({error})", "check its permissions")
+        _refuse(
+            path, f"cannot be read ({error})", "check its permissions", rule="artifact-unreadable"
+        )
 
 
 def _description(path: Path, content: bytes) -> dict[str, Any]:
     """The header's own JSON object, with every entry of the right type."""
     length = int.from_bytes(content[:8], "little")
     if len(content) < 8 or length > min(len(content) - 8, LARGEST_HEADER):
-        _refuse(path, "is no artifact, or is cut short", "name a file saved by Foretune")
+        _refuse(
+            path,
+            "is no artifact, or is cut short",
+            "name a file saved by Foretune",
+            rule="artifact-damaged",
+        )
     try:
         header = json.loads(content[8 : 8 + length])
         described: dict[str, Any] = json.loads(header["__metadata__"][ENTRY])
         types = {name: type(value) for name, value in described.items()}
         _canonical(described)  # fails for numbers that are not finite
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        _refuse(path, "is no artifact of Foretune", "name a file saved by Foretune")
+        _refuse(
+            path,
+            "is no artifact of Foretune",
+            "name a file saved by Foretune",
+            rule="artifact-damaged",
+        )
     if types != {"kind": str, "version": int, "meta": dict, "sha256": str}:
-        _refuse(path, "has a description that is not Foretune's", "copy or learn it again")
+        _refuse(
+            path,
+            "has a description that is not Foretune's",
+            "copy or learn it again",
+            rule="artifact-damaged",
+        )
     return described
 
 
@@ -117,16 +145,29 @@ def _check_rows(path: Path, arrays: Mapping[str, NDArray[Any]], size: int) -> No
                 path,
                 f"has more rows in '{name}' than bytes",
                 "do not use this file",
-                "inflated-array",
+                rule="inflated-array",
+                value=name,
             )
 
 
 def _check_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     for name, array in arrays.items():
         if array.dtype.name not in DTYPES:
-            _refuse(path, f"would hold '{name}' of type {array.dtype}", "use plain numbers")
+            _refuse(
+                path,
+                f"would hold '{name}' of type {array.dtype}",
+                "use plain numbers",
+                rule="artifact-dtype",
+                value=name,
+            )
         if not np.isfinite(array).all():
-            _refuse(path, f"has NaN or infinity in '{name}'", "learn it again from finite data")
+            _refuse(
+                path,
+                f"has NaN or infinity in '{name}'",
+                "learn it again from finite data",
+                rule="artifact-not-finite",
+                value=name,
+            )
 
 
 def _checksum(description: str, arrays: Mapping[str, NDArray[Any]]) -> str:
@@ -152,8 +193,13 @@ def _write(path: Path, content: bytes) -> None:
     try:
         replace_file(path, fill)
     except OSError as error:
-        _refuse(path, f"cannot be written ({error.strerror})", "name a folder and a file that can")
+        _refuse(
+            path,
+            f"cannot be written ({error.strerror})",
+            "name a folder and a file that can",
+            rule="artifact-unwritable",
+        )
 
 
-def _refuse(path: Path, what: str, remedy: str, rule: str = "not-an-artifact") -> NoReturn:
-    raise ArtifactError(f"The artifact '{path}' {what}: {remedy}", rule=rule) from None
+def _refuse(path: Path, what: str, remedy: str, *, rule: str, value: object = None) -> NoReturn:
+    raise ArtifactError(f"The artifact '{path}' {what}: {remedy}", rule=rule, value=value) from None

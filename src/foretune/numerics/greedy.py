@@ -58,7 +58,9 @@ def find_aggregate(name: str) -> Aggregate:
         return partial(percentile, rank=float(rank))
     raise UsageError(
         "losses of tasks are aggregated by 'mean', 'median' or a percentile such as 'p90', but "
-        f"got '{name}': use one of these"
+        f"got '{name}': use one of these",
+        rule="unknown-aggregate",
+        value=name,
     )
 
 

@@ -40,7 +40,8 @@ class Ranker:
             check_text(text)
         except ValueError as error:
             raise ArtifactError(
-                f"a ranker must be as LightGBM has written it, but {error}: learn the prior again"
+                f"a ranker must be as LightGBM has written it, but {error}: learn the prior again",
+                rule="damaged-ranker",
             ) from error
         return cls(text)
 

@@ -23,7 +23,9 @@ def relative_error_difference(error: Floats, reference: Floats) -> Floats:
     if np.nanmin([error, reference]) < 0.0:
         raise UsageError(
             "RED compares errors, which must not be negative, but got "
-            f"{np.nanmin([error, reference]):g}: turn scores into errors first, as in 1 - accuracy"
+            f"{np.nanmin([error, reference]):g}: turn scores into errors first, as in 1 - accuracy",
+            rule="negative-error",
+            value=float(np.nanmin([error, reference])),
         )
     larger = np.maximum(error, reference)
     return np.divide(error - reference, larger, out=np.zeros(larger.shape), where=larger != 0.0)

@@ -16,6 +16,8 @@ from foretune.tables.number_formats import LOOKED_AT, MARKS, numbers_written
 Rows = TypeVar("Rows", "pd.Series[Any]", pd.DataFrame)
 YES_AND_NO = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("1", "0"))
 TRUTHS = {text: truth for pair in YES_AND_NO for text, truth in zip(pair, (1.0, 0.0), strict=True)}
+MOST_SPELLINGS = sum(2 ** len(text) for text in TRUTHS)
+"""More ways to write them, in small and large letters, there are not."""
 LARGEST = 1e30
 """Larger numbers are none to learn from: trees know none beyond 3e38, and Stata's gap is 9e307."""
 NO_NUMBERS = ("date", "datetime", "datetime64", "time", "period", "interval", "complex")
@@ -108,6 +110,12 @@ def are_plain_numbers(texts: "pd.Series[Any]") -> bool:
     return all(np.isfinite(read_numbers(each)).all() for each in (some, texts))
 
 
+def has_usable_number(texts: "pd.Series[Any]", decimal: str = "") -> bool:
+    """Whether some number is one to learn from, as mostly the first ones are."""
+    looks = (texts.iloc[:LOOKED_AT], texts)
+    return any(usable(read_numbers(each, decimal)).any() for each in looks)
+
+
 def usable(numbers: NDArray[Any]) -> Bools:
     """(n,), which numbers can be learnt from: neither gaps nor infinite nor beyond `LARGEST`."""
     within: Bools = np.abs(numbers) < LARGEST
@@ -174,6 +182,8 @@ def _span(cell: Any) -> Any:
 
 def are_truths(present: "pd.Series[Any]") -> bool:
     """Whether all cells say yes or no: F says no beside T, and beside M or N something else."""
+    if len(present) > MOST_SPELLINGS and present.nunique() > MOST_SPELLINGS:
+        return False
     texts = {text.lower() for text in texts_of(present)}
     said = {text for pair in YES_AND_NO if texts.issuperset(pair) for text in pair}
     return texts == said

@@ -1,7 +1,8 @@
-"""Finding out what the columns of a table are."""
+"""Inspecting the columns of a table: one pass over a column finds out all that is needed later."""
 
 import time
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,179 +15,201 @@ from foretune.tables.cells import (
     are_truths,
     are_written_durations,
     has_leading_zeros,
-    hashable,
+    has_usable_number,
     is_duration,
     is_plain,
-    read_numbers,
     text_of,
     usable,
 )
+from foretune.tables.column_facts import ColumnFacts
 from foretune.tables.columns import Column, ColumnKind
 from foretune.tables.deadlines import NO_DEADLINES, Deadlines
-from foretune.tables.missing_values import ColumnReading, signs_in
 from foretune.tables.number_formats import TableMark, decimal_mark, unit_of
 from foretune.tables.vocabulary import words_of_texts
 
 TEXT_SHARE = 0.5
-"""Strings of which more than this share are different are text, if there are many of them."""
+"""Strings are texts if more than this share of them is different, and there are many of them."""
 MOST_CATEGORIES_OF_FEW_ROWS = 20
+TEXT_KINDS = (ColumnKind.TEXT, ColumnKind.WORDS, ColumnKind.CATEGORY)
 
 
-def infer_columns(
+@dataclass(frozen=True, slots=True)
+class InspectedColumn:
+    """A column of a table, and what else one look at its cells has shown."""
+
+    column: Column
+    odd_text: str = ""
+    """A text that keeps the column from being numbers or dates, where most cells are."""
+    too_large: int = 0
+    """The number of cells whose numbers are infinite or too large to learn from."""
+
+
+def inspect_columns(
     frame: pd.DataFrame,
     table: TableMark,
     progress: Progress = SILENT,
     *,
     deadlines: Deadlines = NO_DEADLINES,
-) -> tuple[Column, ...]:
-    """The columns of a table; `table` decides where numbers can be read in two ways.
+) -> tuple[InspectedColumn, ...]:
+    """Find out what the columns of a table are; `table` decides how ambiguous numbers are read.
 
-    Texts that come after the deadline of columns are categories if they repeat.
+    After the deadline of columns, texts become categories if they repeat.
     """
-    what = f"looking at the columns of {len(frame):,} rows"
-    names = track(frame.columns, progress, what, frame.shape[1])
-    columns = tuple(_column_of(name, frame[name], table, deadlines) for name in names)
-    return _with_words(columns, frame, deadlines.texts)
+    step = f"looking at the columns of {len(frame):,} rows"
+    names = track(frame.columns, progress, step, frame.shape[1])
+    inspected = tuple(_inspect(name, frame[name], table, deadlines) for name in names)
+    return _with_words(inspected, frame, deadlines.texts, progress)
 
 
-def _column_of(
+def _inspect(
     name: str, given: "pd.Series[Any]", table: TableMark, deadlines: Deadlines
-) -> Column:
+) -> InspectedColumn:
     if is_plain(given):
-        return _of_numbers(name, given)
-    present = hashable(given.dropna())
-    if pd.api.types.is_float_dtype(present.dtype):
-        present = present[usable(present.to_numpy(dtype=np.float64))]
-    distinct = present.nunique()
-    if distinct < 2:
-        return _of_one_value(name, present, complete=len(present) == len(given))
-    if isinstance(present.dtype, pd.CategoricalDtype):
-        return _of_words(name, present.astype(object), distinct)
-    kind = _kind_of_dtype(present, complete=len(present) == len(given))
-    if kind is ColumnKind.DATE:
-        return _date(name)
-    if kind is not None:
-        return Column(name, kind)
+        return _inspect_numbers(name, given)
+    facts = ColumnFacts(given)
     in_time = not deadlines.columns_are_over
-    return _of_texts(name, present, distinct, table if in_time else None)
+    column = _infer_column(name, facts, table if in_time else None)
+    odd_text = facts.odd_text if in_time and column.kind in TEXT_KINDS else ""
+    return InspectedColumn(column, odd_text, _count_too_large(column, facts))
 
 
-def _with_words(
-    columns: tuple[Column, ...], frame: pd.DataFrame, until: float
-) -> tuple[Column, ...]:
-    """The columns, those of texts with the words that repeat in them, where there are any."""
-    texts = [column.name for column in columns if column.kind is ColumnKind.TEXT]
-    if not texts or time.monotonic() >= until:
-        return columns
-    words = words_of_texts(frame, texts, until)
-    return tuple(
-        replace(column, kind=ColumnKind.WORDS, words=words[column.name])
-        if column.name in words
-        else column
-        for column in columns
-    )
-
-
-def _of_numbers(name: str, given: "pd.Series[Any]") -> Column:
-    """A column of plain numbers, of which a wide table may have thousands."""
+def _inspect_numbers(name: str, given: "pd.Series[Any]") -> InspectedColumn:
+    """Inspect a column of plain numbers, of which a wide table may have thousands."""
     values = given.to_numpy()
     present = values[usable(values)]
+    missing = int(np.isnan(values).sum()) if values.dtype.kind == "f" else 0
+    too_large = len(values) - len(present) - missing if values.dtype.kind == "f" else 0
     if not len(present) or present.min() == present.max():
-        return _of_one_value(name, pd.Series(present), complete=not np.isnan(values).any())
-    counts = len(present) == len(values) and _counts(present)
-    return Column(name, ColumnKind.COUNTER if counts else ColumnKind.NUMBER)
+        facts = ColumnFacts(pd.Series(present[:1]))
+        column = _column_of_one_value(name, facts, is_complete=missing == 0)
+    else:
+        counts_rows = len(present) == len(values) and _counts_rows(present)
+        column = Column(name, ColumnKind.COUNTER if counts_rows else ColumnKind.NUMBER)
+    return InspectedColumn(column, too_large=too_large)
 
 
-def _of_one_value(name: str, present: "pd.Series[Any]", *, complete: bool) -> Column:
-    """A column that has one value or none; in which rows it has one may tell much."""
-    if present.empty:
-        return Column(name, ColumnKind.EMPTY)
-    return Column(name, ColumnKind.CONSTANT) if complete else _category(name, present)
+def _count_too_large(column: Column, facts: ColumnFacts) -> int:
+    """Count the numbers that are none to learn from, in a column that did not arrive as numbers."""
+    given = facts.given
+    if pd.api.types.is_float_dtype(given.dtype):
+        numbers = given.to_numpy(dtype=np.float64, na_value=np.nan)
+        return int((~np.isnan(numbers) & ~usable(numbers)).sum())
+    if column.kind is not ColumnKind.NUMBER:
+        return 0
+    unread = np.isnan(column.read(facts.distinct)[:, 0])
+    if not unread.any():
+        return 0
+    lost = facts.distinct[unread]
+    return int(facts.counts[lost.index[column.present(lost)]].sum())
 
 
-def _kind_of_dtype(present: "pd.Series[Any]", *, complete: bool) -> ColumnKind | None:
-    """What the type of a column says about it; None for texts."""
-    # Without their type, which gaps take from them, they would be taken for numbers.
-    if pd.api.types.infer_dtype(present) == "boolean":
-        return ColumnKind.BOOLEAN
-    if pd.api.types.is_numeric_dtype(present.dtype):
-        counts = complete and _counts(present.to_numpy())
-        return ColumnKind.COUNTER if counts else ColumnKind.NUMBER
-    if is_duration(present):
-        return ColumnKind.DURATION
-    return ColumnKind.DATE if dates.is_date(present) else None
+def _infer_column(name: str, facts: ColumnFacts, table: TableMark | None) -> Column:
+    """Find out what a column is; without `table` there is no time to look for more than words."""
+    if len(facts.distinct) < 2:
+        return _column_of_one_value(name, facts, is_complete=facts.is_complete)
+    if isinstance(facts.present.dtype, pd.CategoricalDtype):
+        return _column_of_words(name, facts)
+    if kind := _kind_of_dtype(facts):
+        return _date_column(name) if kind is ColumnKind.DATE else Column(name, kind)
+    found = _column_of_texts(name, facts, table) if table is not None else None
+    return found or _column_of_words(name, facts)
 
 
-def _of_texts(
-    name: str, present: "pd.Series[Any]", distinct: int, table: TableMark | None
-) -> Column:
-    """table: None if there is no time to look for more than words."""
-    if table is None:
-        return _of_words(name, present, distinct)
-    if found := _of_quantities(name, present, table):
+def _column_of_texts(name: str, facts: ColumnFacts, table: TableMark) -> Column | None:
+    """A column whose texts are more than words; else None."""
+    if found := _column_of_quantities(name, facts.distinct, table):
         return found
-    if are_truths(present):
+    if are_truths(facts.distinct):
         return Column(name, ColumnKind.BOOLEAN)
-    if found := _of_quantities_and_gaps(name, present, table):
-        return found
-    return _of_words(name, present, distinct)
+    return _column_with_gaps(name, facts, table)
 
 
-def _of_quantities(name: str, present: "pd.Series[Any]", table: TableMark) -> Column | None:
-    """A column all of whose texts are numbers, dates or durations."""
-    if not dates.has_digit(present.iloc[0]):
+def _column_of_one_value(name: str, facts: ColumnFacts, *, is_complete: bool) -> Column:
+    """A column that has one value or none; the rows that have the value may tell much."""
+    if facts.distinct.empty:
+        return Column(name, ColumnKind.EMPTY)
+    return Column(name, ColumnKind.CONSTANT) if is_complete else _category(name, facts)
+
+
+def _kind_of_dtype(facts: ColumnFacts) -> ColumnKind | None:
+    """Return what the type of a column says about it; None for texts."""
+    # Missing values take the type from booleans, which would then be taken for numbers.
+    if facts.dtype_name == "boolean":
+        return ColumnKind.BOOLEAN
+    if pd.api.types.is_numeric_dtype(facts.present.dtype):
+        counts_rows = facts.is_complete and _counts_rows(facts.present.to_numpy())
+        return ColumnKind.COUNTER if counts_rows else ColumnKind.NUMBER
+    if is_duration(facts.distinct):
+        return ColumnKind.DURATION
+    return ColumnKind.DATE if dates.is_date(facts.present) else None
+
+
+def _column_of_quantities(name: str, texts: "pd.Series[Any]", table: TableMark) -> Column | None:
+    """A column all of whose different texts are numbers, dates or durations; else None."""
+    if not dates.has_digit(texts.iloc[0]):
         return None
-    if are_plain_numbers(present) and usable(read_numbers(present)).any():
+    if are_plain_numbers(texts) and has_usable_number(texts):
         return Column(name, ColumnKind.NUMBER)
-    if date_format := dates.date_format(present):
-        return _date(name, date_format)
-    if are_written_durations(present):
+    if date_format := dates.date_format(texts):
+        return _date_column(name, date_format)
+    if are_written_durations(texts):
         return Column(name, ColumnKind.DURATION)
-    mark = decimal_mark(present, table)
-    if mark and usable(read_numbers(present, mark)).any():
-        return Column(name, ColumnKind.NUMBER, decimal=mark, unit=unit_of(present))
+    mark = decimal_mark(texts, table)
+    if mark and has_usable_number(texts, mark):
+        return Column(name, ColumnKind.NUMBER, decimal=mark, unit=unit_of(texts))
     return None
 
 
-def _of_quantities_and_gaps(
-    name: str, present: "pd.Series[Any]", table: TableMark
-) -> Column | None:
-    """The same where the other texts say that a value is not known."""
-    if pd.api.types.infer_dtype(present) != "string":
+def _column_with_gaps(name: str, facts: ColumnFacts, table: TableMark) -> Column | None:
+    """The same, where the other texts say that a value is not known."""
+    if facts.dtype_name != "string" or len(facts.without_signs) < 2:
         return None
-    gaps = signs_in(present.unique())
-    texts = present[~present.isin(gaps)]
-    if texts.nunique() < 2:
-        return None
-    found = _of_quantities(name, texts, table) if gaps else None
+    texts, gaps = facts.without_signs, facts.signs
+    found = _column_of_quantities(name, texts, table) if gaps else None
     if found is None:
-        reading = ColumnReading.of(texts)
-        if not reading.leaves_gaps:
+        if not facts.reading.leaves_gaps:
             return None
-        texts = reading.read
-        found = _of_quantities(name, texts, table)
-        gaps += reading.others.unique().tolist()
+        texts, gaps = facts.reading.read, [*gaps, *facts.reading.others]
+        found = _column_of_quantities(name, texts, table)
     if found is None or (found.kind is ColumnKind.NUMBER and has_leading_zeros(texts)):
         return None
     return replace(found, gaps=tuple(sorted(gaps)))
 
 
-def _of_words(name: str, present: "pd.Series[Any]", distinct: int) -> Column:
+def _column_of_words(name: str, facts: ColumnFacts) -> Column:
     """A column of texts that say nothing else."""
-    if distinct > max(MOST_CATEGORIES_OF_FEW_ROWS, TEXT_SHARE * len(present)):
+    if len(facts.distinct) > max(MOST_CATEGORIES_OF_FEW_ROWS, TEXT_SHARE * len(facts.present)):
         return Column(name, ColumnKind.TEXT)
-    return _category(name, present)
+    return _category(name, facts)
 
 
-def _date(name: str, date_format: str = "") -> Column:
+def _date_column(name: str, date_format: str = "") -> Column:
     return Column(name, ColumnKind.DATE, date_format=date_format, date_parts=dates.PARTS)
 
 
-def _category(name: str, present: "pd.Series[Any]") -> Column:
-    texts = sorted({text_of(value) for value in hashable(present).unique()})
-    return Column(name, ColumnKind.CATEGORY, tuple(texts))
+def _category(name: str, facts: ColumnFacts) -> Column:
+    return Column(name, ColumnKind.CATEGORY, tuple(sorted({*map(text_of, facts.distinct)})))
 
 
-def _counts(values: Any) -> bool:
+def _counts_rows(values: Any) -> bool:
     """Whether whole numbers go up by one from row to row."""
     return len(values) > 2 and bool((np.diff(values.astype(np.float64)) == 1.0).all())
+
+
+def _with_words(
+    inspected: Sequence[InspectedColumn], frame: pd.DataFrame, until: float, progress: Progress
+) -> tuple[InspectedColumn, ...]:
+    """Return the columns, those of texts with the words that repeat in them."""
+    texts = [each.column.name for each in inspected if each.column.kind is ColumnKind.TEXT]
+    if not texts or time.monotonic() >= until:
+        return tuple(inspected)
+    words = words_of_texts(frame, texts, until, progress)
+    return tuple(
+        replace(
+            each,
+            column=replace(each.column, kind=ColumnKind.WORDS, words=words[each.column.name]),
+        )
+        if each.column.name in words
+        else each
+        for each in inspected
+    )

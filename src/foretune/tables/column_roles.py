@@ -30,13 +30,17 @@ class ColumnRoles:
         if self.group is not None and self.order is not None:
             raise UsageError(
                 "rows are kept together or scored in their order, but got both a column of groups "
-                f"('{self.group}') and one of the order ('{self.order}'): leave one of them out"
+                f"('{self.group}') and one of the order ('{self.order}'): leave one of them out",
+                rule="group-or-order",
+                value=(self.group, self.order),
             )
         named = {"group": self.group, "order": self.order, "weight": self.weight}
         if self.weight is not None and self.weight in (self.group, self.order):
             raise UsageError(
                 "the weights of rows must be in a column of their own, but got "
-                f"'{self.weight}' for another role as well: choose another column"
+                f"'{self.weight}' for another role as well: choose another column",
+                rule="weight-has-another-role",
+                field=self.weight,
             )
         asked = {name: role for role, name in named.items() if name is not None}
         for name in (*asked, *self.ignored):
@@ -44,12 +48,18 @@ class ColumnRoles:
             if name not in frame.columns:
                 raise UsageError(
                     f"the {role} column must be in the table, but there is no '{name}': "
-                    f"{suggestion(name, list(frame.columns))}"
+                    f"{suggestion(name, list(frame.columns))}",
+                    rule="unknown-column",
+                    field=name,
+                    value=role,
                 )
             if name == target:
                 raise UsageError(
                     f"the {role} column must be another one than the target, but got '{name}' for "
-                    "both: choose another column"
+                    "both: choose another column",
+                    rule="target-has-another-role",
+                    field=name,
+                    value=role,
                 )
 
     def excluded_columns(self) -> list[str]:

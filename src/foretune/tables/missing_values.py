@@ -6,14 +6,13 @@ In a column of categories the same texts are values: a discount `none`, a blood 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from foretune._base.arrays import Bools
+from foretune._base.arrays import Bools, Ints
 from foretune.tables import dates
-from foretune.tables.cells import has_leading_zeros, hashable, read_numbers, some_of
+from foretune.tables.cells import has_leading_zeros, read_numbers
 from foretune.tables.number_formats import LOOKED_AT, MARKS, may_be_number
 
 SIGNS = frozenset(
@@ -50,62 +49,69 @@ def signs_in(texts: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ColumnReading:
-    """What the texts of a column say, read in the way that leaves the fewest over."""
+    """What the texts of a column say, read in the way that leaves the fewest cells unread."""
 
     read: "pd.Series[str]"
+    """The different texts that are numbers or dates."""
     others: "pd.Series[str]"
-    """Those that are neither numbers nor dates."""
+    """The different texts that are neither."""
+    share: float
+    """The share of the cells that are read."""
     are_numbers: bool
-    """Not dates."""
+    """Whether the texts that are read are numbers, not dates."""
 
     @classmethod
-    def of(cls, texts: "pd.Series[str]") -> "ColumnReading":
-        """Nothing is read where some texts, from all over the column, show that most are words."""
-        some = some_of(texts, LOOKED_AT)
-        best = cls(texts.iloc[:0], texts, are_numbers=False)
+    def of(cls, texts: "pd.Series[str]", counts: Ints) -> "ColumnReading":
+        """Read different texts, each of which stands in so many cells.
+
+        If some cells from all over the column show that most are words, nothing is read.
+        """
+        some = _draw_texts(texts, counts)
+        best, most = cls(texts.iloc[:0], texts, 0.0, are_numbers=False), 0
         for way in _possible_ways(some.tolist()):
             if _read(some, way).mean() >= LEAST_SHARE_OF_SOME:
                 read = _read(texts, way)
-                if read.sum() > len(best.read):
-                    best = cls(texts[read], texts[~read], way in NUMBERS)
+                if (cells := int(counts[read].sum())) > most:
+                    share = cells / int(counts.sum())
+                    best, most = cls(texts[read], texts[~read], share, way in NUMBERS), cells
         return best
 
     @property
-    def most(self) -> bool:
-        """Whether most texts are read."""
-        return len(self.read) >= LEAST_SHARE * (len(self.read) + len(self.others))
+    def is_mostly_read(self) -> bool:
+        """Whether the column was probably meant to hold numbers or dates."""
+        return self.share >= LEAST_SHARE
 
     @property
-    def nearly_all(self) -> bool:
-        """Whether only a few texts are left over."""
-        return len(self.read) >= NEARLY_ALL * (len(self.read) + len(self.others))
-
-    @property
-    def few_numbers(self) -> bool:
-        """Whether there are so few different numbers that they may be codes."""
-        return self.are_numbers and self.read.nunique() <= MOST_CODES
+    def may_be_codes(self) -> bool:
+        """Whether the different numbers are so few that they may be codes."""
+        return self.are_numbers and len(self.read) <= MOST_CODES
 
     @property
     def leaves_gaps(self) -> bool:
-        """Whether what is left over says that values are not known: one text may be whatever.
+        """Whether the texts that are not read say that values are not known.
 
-        But beside 136, the code of something is 136A, and 10k is a value.
+        One text may be anything. But beside 136, the code of something is 136A, and 10k is a value.
         """
-        unknown = [text for text in self.others.unique() if _plain(text) not in WORDS]
+        unknown = [text for text in self.others if _plain(text) not in WORDS]
         codes = any(_CODE.fullmatch(text) for text in unknown)
-        meant = self.most and not self.few_numbers and self.read.nunique() > 1
+        meant = self.is_mostly_read and not self.may_be_codes and len(self.read) > 1
         return meant and len(unknown) <= 1 and not codes
 
+    @property
+    def odd_text(self) -> str:
+        """A text that keeps a column from being numbers or dates, where most cells are; else ""."""
+        nearly_all = self.share >= NEARLY_ALL
+        meant = nearly_all or (self.is_mostly_read and not self.may_be_codes)
+        names = self.are_numbers and has_leading_zeros(self.read)
+        return str(self.others.iloc[0]) if meant and not names and len(self.others) else ""
 
-def odd_text(given: "pd.Series[Any]") -> str:
-    """A text that keeps a column from being numbers or dates, where most cells are; else ""."""
-    present = hashable(given.dropna())
-    if pd.api.types.infer_dtype(present) != "string":
-        return ""
-    reading = ColumnReading.of(present[~present.isin(signs_in(present.unique()))])
-    meant = reading.nearly_all or (reading.most and not reading.few_numbers)
-    names = reading.are_numbers and has_leading_zeros(reading.read)
-    return str(reading.others.iloc[0]) if meant and not names and len(reading.others) else ""
+
+def _draw_texts(texts: "pd.Series[str]", counts: Ints) -> "pd.Series[str]":
+    """Draw the texts of some cells, always the same ones; a text is drawn as often as it stands."""
+    if counts.sum() <= LOOKED_AT:
+        return texts.loc[texts.index.repeat(counts)]
+    cells = np.sort(np.random.default_rng(0).choice(counts.sum(), LOOKED_AT, replace=False))
+    return texts.iloc[np.searchsorted(np.cumsum(counts), cells, side="right")]
 
 
 def _possible_ways(some: Sequence[str]) -> tuple[str, ...]:

@@ -100,54 +100,74 @@ class FileFindings:
 IN_MEMORY = FileFindings()
 
 
-def read_training(
-    path: str | Path,
+def read_table(
+    source: str | Path | pd.DataFrame,
     target: str,
     *,
+    name: str = "table",
     task: Task | str | None = None,
     roles: ColumnRoles = NO_ROLES,
     most_bytes: int = MOST_BYTES,
-    seed: int = 0,
     progress: Progress = SILENT,
     deadlines: Deadlines = NO_DEADLINES,
 ) -> TrainingTable:
-    """The table in a file; a file larger than `most_bytes` is sampled.
+    """Read a file, or take a data frame, and make a table to learn from.
 
-    task: found out from the target if None. roles: what other columns are for. deadlines: as of
-    `Table.answering`.
+    A file gives the table its name, and is sampled if it is larger than `most_bytes`.
+    task: the target decides if it is None. roles: what other columns are for. deadlines: when to
+    stop looking at columns of texts.
     """
-    path = Path(path)
     asked = None if task is None else _task(task)
+    findings = IN_MEMORY
+    if isinstance(source, pd.DataFrame):
+        frame = source
+    else:
+        path = Path(source)
+        name = table_name(path)
+        frame, findings = _read_file(path, target, asked, most_bytes, progress)
+    problem = TableProblem.of(frame, target, task=asked, roles=roles)
+    _check_repeats(problem)
+    inspected = problem.inspect(progress, deadlines)
+    table = Table.answering(problem, inspected, name=name, progress=progress, deadlines=deadlines)
+    facts = TableFacts(
+        rows=len(frame),
+        columns=problem.frame.shape[1] - len(roles.excluded_columns()) - 1,
+        without_target=len(problem.frame) - len(problem.known),
+        without_weight=len(frame) - len(problem.frame),
+        kinds=dict(Counter(column.kind for column in table.schema.columns)),
+        share=findings.share,
+        columns_cut_short=deadlines.columns_are_over,
+        texts_cut_short=deadlines.texts_are_over,
+    )
+    notes = [*findings.notes, *notes_on(table, facts, problem, inspected, findings.gaps)]
+    unit = unit_of(problem.frame[target]) if problem.decimal else None
+    return TrainingTable(table, target, facts, notes, unit)
+
+
+def _read_file(
+    path: Path, target: str, asked: Task | None, most_bytes: int, progress: Progress
+) -> tuple[pd.DataFrame, FileFindings]:
+    """Read the rows of a file, and look again at how it writes the target where that matters."""
     progress.start(f"reading {path.name}{_large(path)}", None)
     try:
-        frame, share = read_table(path, most_bytes=most_bytes, seed=seed)
+        frame, share = read_sample(path, most_bytes=most_bytes)
+        gaps: list[str] = []
+        looks_again = target in frame.columns and _needs_second_look(frame[target], asked)
+        if looks_again and not has_types(path):
+            cells = _sample_rows(read_cells(path, list(frame.columns).index(target)), share)
+            gaps = sorted({*cells.unique()}.intersection(MISSING) - {""})
+            if has_leading_zeros(cells):
+                frame = with_columns(frame, {target: cells.mask(cells.isin(MISSING))})
     finally:
         progress.stop()
-    notes = form_notes(path)
-    gaps: list[str] = []
-    if target in frame.columns and _needs_second_look(frame[target], asked) and not has_types(path):
-        cells = _sample_rows(read_cells(path, list(frame.columns).index(target)), share, seed)
-        gaps = sorted({*cells.unique()}.intersection(MISSING) - {""})
-        if has_leading_zeros(cells):
-            frame = with_columns(frame, {target: cells.mask(cells.isin(MISSING))})
-    notes += size_notes(share, "The table", most_bytes)
-    return training_of(
-        frame,
-        target,
-        name=table_name(path),
-        task=task,
-        roles=roles,
-        source=FileFindings(tuple(notes), share, tuple(gaps)),
-        progress=progress,
-        deadlines=deadlines,
-    )
+    notes = [*form_notes(path), *size_notes(share, "The table", most_bytes)]
+    return frame, FileFindings(tuple(notes), share, tuple(gaps))
 
 
-def read_table(
-    path: str | Path, *, most_bytes: int = MOST_BYTES, seed: int = 0, texts: Texts = NO_TEXTS
+def read_sample(
+    path: str | Path, *, most_bytes: int = MOST_BYTES, texts: Texts = NO_TEXTS
 ) -> tuple[pd.DataFrame, float]:
-    """The table in a file, or a sample of it if it is larger than `most_bytes`; the share of its
-    rows that were read.
+    """Read the table in a file, or a sample if it is larger than `most_bytes`; and the share read.
 
     texts: as of `read_frame`.
     """
@@ -155,27 +175,26 @@ def read_table(
     share = _share(path, most_bytes)
     if share == 1.0:
         return read_frame(path, texts=texts), share
-    drawn = _sample_rows(read_parts(path, texts=texts), share, seed)
+    drawn = _sample_rows(read_parts(path, texts=texts), share)
     unlike = [str(name) for name in drawn.columns if _has_mixed_types(drawn[name])]
     if unlike and not has_types(path):
         # 01 is a number in a part that has only numbers, and a text in the next one.
-        drawn = _sample_rows(
-            read_parts(path, texts={**dict.fromkeys(unlike, ()), **texts}), share, seed
-        )
+        texts = {**dict.fromkeys(unlike, ()), **texts}
+        drawn = _sample_rows(read_parts(path, texts=texts), share)
     return drawn, share
 
 
-def read_test(path: str | Path, training: TrainingTable) -> tuple[pd.DataFrame, list[str]]:
+def read_test_table(path: str | Path, training: TrainingTable) -> tuple[pd.DataFrame, list[str]]:
     """The table in a file that a model is tested on, and what is worth knowing about it, in words.
 
     Its columns mean the same as in the table of the fit: 01 is a text where it was one. But its
     numbers may be written in another way.
     """
-    frame, share = read_table(path, texts=training.raw_columns)
+    frame, share = read_sample(path, texts=training.raw_columns)
     if more := with_commas(training.numbers, frame) - {*training.raw_columns}:
         # In a column that has only 1.234, those would else have arrived as fractions.
         texts = {**training.raw_columns, **dict.fromkeys(more, ())}
-        frame, share = read_table(path, texts=texts)
+        frame, share = read_sample(path, texts=texts)
     seen = NumberFormatCheck(training.numbers)
     seen.add(frame, training.numbers.as_written_in(frame))
     return frame, [
@@ -194,40 +213,6 @@ def size_notes(share: float, what: str, most_bytes: int = MOST_BYTES) -> list[st
     ]
 
 
-def training_of(
-    frame: pd.DataFrame,
-    target: str,
-    *,
-    name: str = "table",
-    task: Task | str | None = None,
-    roles: ColumnRoles = NO_ROLES,
-    source: FileFindings = IN_MEMORY,
-    progress: Progress = SILENT,
-    deadlines: Deadlines = NO_DEADLINES,
-) -> TrainingTable:
-    """The same for a data frame."""
-    rows = len(frame)
-    asked = None if task is None else _task(task)
-    question = TableProblem.of(frame, target, task=asked, roles=roles)
-    known = question.values.dropna()
-    _check_repeats(known, target, asked)
-    table = Table.answering(question, name=name, progress=progress, deadlines=deadlines)
-    kinds = Counter(column.kind for column in table.schema.columns)
-    facts = TableFacts(
-        rows,
-        question.frame.shape[1] - len(roles.excluded_columns()) - 1,
-        len(question.frame) - len(known),
-        rows - len(question.frame),
-        dict(kinds),
-        source.share,
-        deadlines.columns_are_over,
-        deadlines.texts_are_over,
-    )
-    said = [*source.notes, *notes_on(table, facts, question, source.gaps)]
-    unit = unit_of(question.frame[target]) if question.decimal else None
-    return TrainingTable(table, target, facts, said, unit)
-
-
 def _large(path: Path) -> str:
     """How large a file is, for people, where that matters."""
     size = path.stat().st_size / 2**20 if path.is_file() else 0.0
@@ -238,9 +223,9 @@ def _share(path: Path, most_bytes: int) -> float:
     return min(1.0, most_bytes / max(table_bytes(path), 1))
 
 
-def _sample_rows(parts: Iterable[Any], share: float, seed: int) -> Any:
-    """Some rows of a table that comes in parts: the same ones whatever its parts are."""
-    rng = np.random.default_rng(seed)
+def _sample_rows(parts: Iterable[Any], share: float) -> Any:
+    """Draw some rows of a table that comes in parts: the same ones whatever its parts are."""
+    rng = np.random.default_rng(0)
     return pd.concat([part[rng.random(len(part)) < share] for part in parts], ignore_index=True)
 
 
@@ -260,20 +245,25 @@ def _task(given: Task | str) -> Task:
         return Task(given)
     except ValueError:
         raise UsageError(
-            f"the task must be {' or '.join(Task)}, but got '{given}': choose one of them"
+            f"the task must be {' or '.join(Task)}, but got '{given}': choose one of them",
+            rule="unknown-task",
+            field="task",
+            value=given,
         ) from None
 
 
-def _check_repeats(known: "pd.Series[Any]", target: str, asked: Task | None) -> None:
+def _check_repeats(problem: TableProblem) -> None:
     """Refuse a target that looks like a name or number of the rows."""
+    known, target = problem.known, problem.target
     if known.empty:
         return
-    task = asked or infer_task(known)
-    if task is Task.REGRESSION:
-        if asked is None and _counts_rows(known):
+    if problem.task is Task.REGRESSION:
+        if problem.asked is None and _counts_rows(known):
             raise UsageError(
                 f"the target must be something to predict, but '{target}' counts the rows: choose "
-                f"another one, or ask for {Task.REGRESSION}"
+                f"another one, or ask for {Task.REGRESSION}",
+                rule="target-counts-rows",
+                field=target,
             )
         return
     different = known.astype(str).nunique()
@@ -281,7 +271,10 @@ def _check_repeats(known: "pd.Series[Any]", target: str, asked: Task | None) -> 
         raise UsageError(
             f"the classes of a target must repeat, but '{target}' has {different:,} different "
             f"values in {len(known):,} rows, as an identifier has: choose another target"
-            + _as_numbers_instead(known)
+            + _as_numbers_instead(known),
+            rule="classes-must-repeat",
+            field=target,
+            value=different,
         )
 
 

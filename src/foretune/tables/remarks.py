@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from foretune._base.names import quote_names
-from foretune.tables.cells import LARGEST, is_plain, usable
+from foretune.tables.cells import LARGEST
+from foretune.tables.column_inference import InspectedColumn
 from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.columns import UNUSED, ColumnKind, count_kinds
-from foretune.tables.missing_values import odd_text
 from foretune.tables.number_formats import points_in_doubt
 from foretune.tables.problem import TableProblem
 from foretune.tables.schema import Schema
@@ -54,26 +54,28 @@ class TableFacts:
 
 
 def notes_on(
-    table: Table, facts: TableFacts, asked: TableProblem, gaps: Sequence[str]
+    table: Table,
+    facts: TableFacts,
+    asked: TableProblem,
+    inspected: Sequence[InspectedColumn],
+    gaps: Sequence[str],
 ) -> list[str]:
-    """What is worth knowing about a table to learn from.
+    """Say what is worth knowing about a table to learn from.
 
     gaps: the texts that were taken for a missing target.
     """
     target, roles = asked.target, asked.roles
-    frame = asked.frame.drop(columns=roles.excluded_columns())
     return [
         _shape_note(facts),
-        _task_note(table, target, asked.values.dropna(), asked.task),
+        _task_note(table, target, asked.known, asked.asked),
         *_number_format_notes(table, target),
         *_gap_notes(table.schema),
         *_column_notes(table.schema, facts),
         *_role_notes(roles, asked.frame[asked.frame[target].notna()]),
-        # To look for odd texts takes as long as to look at the columns.
-        *([] if facts.columns_cut_short else _odd_text_notes(frame, table.schema)),
-        *_thousands_notes(frame, table),
+        *_odd_text_notes(inspected),
+        *_thousands_notes(asked.frame.drop(columns=roles.excluded_columns()), table),
         *_row_notes(facts, gaps),
-        *_too_large_notes(frame.drop(columns=target), table.schema),
+        *_too_large_notes(inspected),
         *_class_notes(table),
     ]
 
@@ -167,12 +169,11 @@ def _role_notes(roles: ColumnRoles, known: pd.DataFrame) -> list[str]:
     return notes
 
 
-def _odd_text_notes(frame: pd.DataFrame, schema: Schema) -> list[str]:
-    """A word about columns that some values keep from being numbers or dates."""
-    kinds = (ColumnKind.TEXT, ColumnKind.WORDS, ColumnKind.CATEGORY)
-    texts = [column.name for column in schema.columns if column.kind in kinds]
-    kept_from = {name: odd_text(frame[name]) for name in texts}
-    shown = [f"'{name}' (such as '{value}')" for name, value in kept_from.items() if value]
+def _odd_text_notes(inspected: Sequence[InspectedColumn]) -> list[str]:
+    """Name the columns that some values keep from being numbers or dates."""
+    shown = [
+        f"'{each.column.name}' (such as '{each.odd_text}')" for each in inspected if each.odd_text
+    ]
     if not shown:
         return []
     return [
@@ -211,33 +212,14 @@ def _row_notes(facts: TableFacts, gaps: Sequence[str]) -> list[str]:
     return notes
 
 
-def _too_large_notes(frame: pd.DataFrame, schema: Schema) -> list[str]:
-    too_large = _too_large(frame, schema)
+def _too_large_notes(inspected: Sequence[InspectedColumn]) -> list[str]:
+    too_large = {each.column.name: each.too_large for each in inspected if each.too_large}
     if not too_large:
         return []
     return [
         f"Values that are infinite or beyond {LARGEST:g}, taken as missing: "
         f"{sum(too_large.values()):,} in {quote_names(list(too_large))}."
     ]
-
-
-def _too_large(frame: pd.DataFrame, schema: Schema) -> dict[str, int]:
-    """How many numbers of which columns are none to learn from, be they numbers or texts."""
-    floats = frame.select_dtypes("float")
-    # One column at a time: a second matrix would not fit beside large ones.
-    found = {str(name): _lost_in(floats.iloc[:, place]) for place, name in enumerate(floats)}
-    others = [each for each in schema.columns if each.name not in found]
-    for column in others:
-        if column.kind is ColumnKind.NUMBER and not is_plain(given := frame[column.name]):
-            lost = np.isnan(column.read(given)[:, 0])
-            found[column.name] = int(column.present(given[lost]).sum())
-    return {name: count for name, count in found.items() if count}
-
-
-def _lost_in(column: "pd.Series[Any]") -> int:
-    """How many numbers of a column of floats are none to learn from."""
-    numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    return int((~np.isnan(numbers) & ~usable(numbers)).sum())
 
 
 def _class_notes(table: Table) -> list[str]:

@@ -15,7 +15,8 @@ from foretune._base.arrays import Bools, Floats, Ints
 from foretune.errors import UsageError
 from foretune.tables import dates
 from foretune.tables.cells import hashable, is_plain, read_durations, read_numbers, text_of
-from foretune.tables.column_inference import infer_columns
+from foretune.tables.column_facts import ColumnFacts
+from foretune.tables.column_inference import inspect_columns
 from foretune.tables.columns import ColumnKind
 from foretune.tables.missing_values import ColumnReading
 from foretune.tables.number_formats import TableMark
@@ -58,7 +59,9 @@ class RowStructure:
             held = "is the same in all of them" if len(names) else "holds no value"
             raise UsageError(
                 f"rows that are kept together must form at least two groups, but '{column}' "
-                f"{held}: choose another column"
+                f"{held}: choose another column",
+                rule="too-few-groups",
+                field=column,
             )
         return cls(RowStructureKind.TOGETHER, column, values)
 
@@ -76,13 +79,18 @@ class RowStructure:
         if lacking.any():
             raise UsageError(
                 f"rows that follow each other need a place each, but {lacking.sum():,} of "
-                f"{len(places):,} have none in '{column}': fill them in or leave those rows out"
+                f"{len(places):,} have none in '{column}': fill them in or leave those rows out",
+                rule="row-without-place",
+                field=column,
+                value=int(lacking.sum()),
             )
         different, values = np.unique(places, return_inverse=True)
         if len(different) < 2:
             raise UsageError(
                 f"rows that follow each other must differ in their place, but '{column}' is the "
-                "same in all of them: choose another column"
+                "same in all of them: choose another column",
+                rule="one-place-for-all-rows",
+                field=column,
             )
         return cls(RowStructureKind.IN_ORDER, column, values.astype(np.float64))
 
@@ -117,9 +125,10 @@ def _places(name: str, given: "pd.Series[Any]", mark: TableMark) -> Floats:
     """(n,), a number that grows with the place of a row; NaN where it has none."""
     if isinstance(given.dtype, pd.CategoricalDtype):
         given = given.astype(object)  # Whatever saves memory, the values are numbers or dates.
-    [column] = infer_columns(given.to_frame(name), mark)
+    [inspected] = inspect_columns(given.to_frame(name), mark)
+    column = inspected.column
     if column.gaps:
-        raise UsageError(_no_places(name, column.gaps[0]))
+        raise _no_places(name, column.gaps[0])
     if column.kind is ColumnKind.DATE:
         read = dates.read_dates(given, column.date_format)
         return dates.date_parts(read, ("days",))[:, 0]
@@ -129,18 +138,21 @@ def _places(name: str, given: "pd.Series[Any]", mark: TableMark) -> Floats:
         return read_numbers(given, column.decimal)
     if column.kind in (ColumnKind.CONSTANT, ColumnKind.EMPTY):
         return np.where(given.isna(), np.nan, 0.0)
-    raise UsageError(_no_places(name, _odd_one(given)))
+    raise _no_places(name, _odd_one(given))
 
 
-def _no_places(name: str, odd: str) -> str:
-    return (
+def _no_places(name: str, odd: str) -> UsageError:
+    return UsageError(
         f"rows follow each other by numbers or dates, but '{name}' holds values such as '{odd}': "
-        "choose another column, or write dates as 2024-12-31"
+        "choose another column, or write dates as 2024-12-31",
+        rule="order-by-numbers-or-dates",
+        field=name,
+        value=odd,
     )
 
 
 def _odd_one(given: "pd.Series[Any]") -> str:
     """A value that is neither number nor date, read in the way that leaves the fewest."""
-    texts = given.dropna().map(text_of)
-    others = ColumnReading.of(texts).others
-    return str((texts if others.empty else others).iloc[0])
+    facts = ColumnFacts(given.dropna().map(text_of))
+    others = ColumnReading.of(facts.distinct, facts.counts).others
+    return str((facts.distinct if others.empty else others).iloc[0])

@@ -55,18 +55,26 @@ def weights_in(column: str, given: "pd.Series[Any]", mark: TableMark, *, of: str
         raise UsageError(
             f"weights must be finite numbers of at least 0, but {wrong.sum():,} of {len(values):,} "
             f"rows{of} have something else in '{column}', such as '{given[wrong].iloc[0]}': mend "
-            "them or leave those rows out"
+            "them or leave those rows out",
+            rule="weights-are-numbers",
+            field=column,
+            value=given[wrong].iloc[0],
         )
     if not values.any():
         raise UsageError(
             f"some weights must be above zero, but '{column}' is 0 in all rows{of}: choose another "
-            "column"
+            "column",
+            rule="weights-above-zero",
+            field=column,
         )
     least, largest = values[values > 0.0].min(), values.max()
     if least < largest / MOST_TIMES:
         raise UsageError(
             f"no weight may be more than {MOST_TIMES:g} times another, but '{column}' goes from "
-            f"{least:.3g} to {largest:.3g}{of}: write 0 for what hardly counts"
+            f"{least:.3g} to {largest:.3g}{of}: write 0 for what hardly counts",
+            rule="weights-too-far-apart",
+            field=column,
+            value=(least, largest),
         )
     relative: Floats = values / largest
     return relative

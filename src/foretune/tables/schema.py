@@ -20,10 +20,10 @@ from foretune._base.progress import SILENT, Progress, track
 from foretune.errors import UsageError
 from foretune.tables import dates
 from foretune.tables.cells import is_plain
-from foretune.tables.column_inference import infer_columns
+from foretune.tables.column_inference import inspect_columns
 from foretune.tables.columns import MUST_BE_READ, Column, ColumnKind
 from foretune.tables.deadlines import NO_DEADLINES, Deadlines
-from foretune.tables.number_formats import MARKS, UNITS, TableMark, table_mark
+from foretune.tables.number_formats import MARKS, UNITS, table_mark
 from foretune.tables.vocabulary import MOST_CELLS
 
 
@@ -32,24 +32,6 @@ class Schema:
     """The columns of a table, in their order."""
 
     columns: tuple[Column, ...]
-
-    @classmethod
-    def infer(
-        cls,
-        frame: pd.DataFrame,
-        table: TableMark | None = None,
-        *,
-        progress: Progress = SILENT,
-        deadlines: Deadlines = NO_DEADLINES,
-    ) -> "Schema":
-        """The schema of a table; refuses columns of the same name.
-
-        table: what decides how numbers are written that can be read in two ways; these columns
-        themselves if None. deadlines: as of `inferred_columns`.
-        """
-        frame = as_table(frame)
-        mark = table or table_mark(frame)
-        return cls(infer_columns(frame, mark, progress, deadlines=deadlines))
 
     def as_written_in(self, frame: pd.DataFrame) -> "Schema":
         """The same columns, with the marks of fractions that a new table has.
@@ -120,7 +102,7 @@ class Schema:
         columns = [each for each in self.columns if each.decimal or each.kind in read]
         return {column.name: column.categories for column in columns}
 
-    def matrix(self, frame: pd.DataFrame, *, progress: Progress = SILENT) -> Floats:
+    def encode(self, frame: pd.DataFrame, *, progress: Progress = SILENT) -> Floats:
         """(n, d) numbers of a table with these columns, in any order; more columns are ignored."""
         frame = as_table(frame)
         used = self._matrix_columns(frame)
@@ -132,15 +114,17 @@ class Schema:
             matrix[:, begin:end] = column.read(frame[column.name])
         return matrix
 
-    def in_parts(self, frame: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, Floats]]:
+    def in_parts(
+        self, frame: pd.DataFrame, *, most_cells: int | None = None
+    ) -> Iterator[tuple[pd.DataFrame, Floats]]:
         """Some rows at a time and their matrix: that of all words may be a hundred times the texts.
 
         A table without rows has one part.
         """
-        rows = max(1, MOST_CELLS // max(1, len(self.features)))
+        rows = max(1, (most_cells or MOST_CELLS) // max(1, len(self.features)))
         for first in range(0, max(1, len(frame)), rows):
             part = frame.iloc[first : first + rows]
-            yield part, self.matrix(part)
+            yield part, self.encode(part)
 
     def _matrix_columns(self, frame: pd.DataFrame) -> list[Column]:
         """The columns that have a place in the matrix; refuses a table that lacks one."""
@@ -187,7 +171,10 @@ class Schema:
                 raise UsageError(
                     f"a column of {kind}s must hold {kind}s in a new table too, but none of "
                     f"'{column.name}' can be read as one, such as '{present.iloc[0]}': write them "
-                    "as in the table of the fit, or leave them empty where they are not known"
+                    "as in the table of the fit, or leave them empty where they are not known",
+                    rule="unreadable-column",
+                    field=column.name,
+                    value=present.iloc[0],
                 )
 
     def to_list(self) -> list[dict[str, Any]]:
@@ -213,11 +200,15 @@ class Schema:
         )
         unknown = {column.date_format for column in columns} - {"", *dates.FORMATS}
         if unknown:
-            raise ValueError(f"a schema has no dates written as {sorted(unknown)}")
+            raise UsageError(
+                f"a schema has no dates written as {sorted(unknown)}", rule="schema-date-format"
+            )
         if any(not {*column.date_parts} <= {*dates.PARTS} for column in columns):
-            raise ValueError(f"the parts of a date are among {dates.PARTS}")
+            raise UsageError(
+                f"the parts of a date are among {dates.PARTS}", rule="schema-date-parts"
+            )
         if any(column.decimal not in ("", *MARKS) for column in columns):
-            raise ValueError(f"the mark of fractions is one of {MARKS}")
+            raise UsageError(f"the mark of fractions is one of {MARKS}", rule="schema-mark")
         return cls(columns)
 
 
@@ -251,7 +242,9 @@ def _texts_of(plain: Mapping[str, Any], what: str) -> tuple[str, ...]:
     found = plain.get(what, [])
     are_texts = isinstance(found, list | tuple) and all(isinstance(each, str) for each in found)
     if not are_texts or len(set(found)) < len(found):
-        raise ValueError(f"the {what} of a column are different texts")
+        raise UsageError(
+            f"the {what} of a column are different texts", rule="schema-texts", field=what
+        )
     return tuple(found)
 
 
@@ -259,8 +252,23 @@ def _unit_of(plain: Mapping[str, Any]) -> str | None:
     """The unit of a column that `_plain_values` has described; refuses what is none."""
     unit = plain.get("unit")
     if unit is not None and not (isinstance(unit, str) and {*unit} <= {*UNITS}):
-        raise ValueError(f"the unit of a column is among {UNITS}")
+        raise UsageError(f"the unit of a column is among {UNITS}", rule="schema-unit")
     return unit
+
+
+def infer_schema(
+    frame: pd.DataFrame,
+    *,
+    progress: Progress = SILENT,
+    deadlines: Deadlines = NO_DEADLINES,
+) -> Schema:
+    """Find out what the columns of a table are; refuses columns of the same name.
+
+    deadlines: when to stop looking at columns of texts.
+    """
+    frame = as_table(frame)
+    inspected = inspect_columns(frame, table_mark(frame), progress, deadlines=deadlines)
+    return Schema(tuple(each.column for each in inspected))
 
 
 def as_table(frame: pd.DataFrame) -> pd.DataFrame:
@@ -274,7 +282,9 @@ def as_table(frame: pd.DataFrame) -> pd.DataFrame:
     if twice:
         raise UsageError(
             f"the columns of a table must have different names, but got {quote_names(twice)} more "
-            "than once: rename them"
+            "than once: rename them",
+            rule="repeated-column-names",
+            value=twice,
         )
     odd = [name for name, dtype in zip(names, frame.dtypes, strict=True) if _is_odd(dtype)]
     named = frame.set_axis(names, axis=1)

@@ -17,6 +17,7 @@ from foretune._base.files import replace_file
 from foretune._base.names import quote_names
 from foretune._base.progress import SILENT, Progress
 from foretune.errors import UsageError
+from foretune.tables.column_inference import InspectedColumn
 from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.columns import UNUSED
 from foretune.tables.deadlines import NO_DEADLINES, Deadlines
@@ -27,7 +28,6 @@ from foretune.tables.schema import Schema
 from foretune.tables.target import (
     LabelKind,
     Task,
-    infer_task,
     target_classes,
     target_numbers,
 )
@@ -114,38 +114,41 @@ class Table:
         progress: Progress = SILENT,
     ) -> "Table":
         """A table from a data frame; rows without a target, or of weight 0, are left out."""
-        asked = TableProblem.of(frame, target, task=task, roles=roles)
-        return cls.answering(asked, name=name, progress=progress)
+        problem = TableProblem.of(frame, target, task=task, roles=roles)
+        return cls.answering(problem, problem.inspect(progress), name=name, progress=progress)
 
     @classmethod
     def answering(
         cls,
         asked: TableProblem,
+        inspected: Sequence[InspectedColumn],
         *,
         name: str = "table",
         progress: Progress = SILENT,
         deadlines: Deadlines = NO_DEADLINES,
     ) -> "Table":
-        """The table that a question is about.
+        """Make the table for a problem from its inspected columns.
 
-        deadlines: when to stop to look what columns are, and which texts help.
+        deadlines: when to stop looking which texts help.
         """
         frame, target, roles, mark = asked.frame, asked.target, asked.roles, asked.mark
-        learnt_from = frame.drop(columns=[target, *roles.excluded_columns()])
-        schema = Schema.infer(learnt_from, mark, progress=progress, deadlines=deadlines)
+        schema = Schema(tuple(each.column for each in inspected))
         present = frame[target].notna().to_numpy()
         known = frame if present.all() else frame[present]
         if len(known) < LEAST_ROWS:
             counting = "" if roles.weight is None else f" and a '{roles.weight}' above 0"
             raise UsageError(
                 f"a table needs at least {LEAST_ROWS} rows with a target{counting}, but '{name}' "
-                f"has {len(known)}: add rows"
+                f"has {len(known)}: add rows",
+                rule="too-few-rows",
+                field=target,
+                value=len(known),
             )
         if not schema.features:
-            raise UsageError(_nothing_to_learn_from(name, schema, roles.excluded_columns()))
+            raise _nothing_to_learn_from(name, schema, roles.excluded_columns())
         column = asked.values[present]
-        task = asked.task or infer_task(column)
-        x = schema.matrix(known, progress=progress)
+        task = asked.task
+        x = schema.encode(known, progress=progress)
         if task is Task.REGRESSION:
             y = target_numbers(column, target)
             table = cls(name, task, schema, x, y, target_decimal=asked.decimal)
@@ -291,7 +294,9 @@ class Table:
         except _SPOILT as error:
             raise UsageError(
                 f"a prepared table must be a file that was saved as one, but '{path}' is not "
-                f"({error}): prepare it again"
+                f"({error}): prepare it again",
+                rule="prepared-table",
+                value=str(path),
             ) from error
         return table
 
@@ -314,15 +319,19 @@ class Table:
             raise ValueError(f"a target beyond its {len(codes)} classes")
 
 
-def _nothing_to_learn_from(name: str, schema: Schema, as_asked: Sequence[str]) -> str:
-    """What is wrong with a table none of whose columns is used."""
+def _nothing_to_learn_from(name: str, schema: Schema, as_asked: Sequence[str]) -> UsageError:
+    """Say why none of the columns of a table is used."""
     left_out = {
         why: [column.name for column in schema.columns if column.kind is kind]
         for kind, why in UNUSED.items()
     } | {"as asked for": as_asked}
     shown = "; ".join(f"{why}: {quote_names(names)}" for why, names in left_out.items() if names)
     have = f"those of '{name}' are not used ({shown})" if shown else f"'{name}' has no other"
-    return f"a table needs a column to learn from beside its target, but {have}: add columns"
+    return UsageError(
+        f"a table needs a column to learn from beside its target, but {have}: add columns",
+        rule="nothing-to-learn-from",
+        value={why: list(names) for why, names in left_out.items() if names},
+    )
 
 
 def _spread(order: Ints, y: Floats) -> NDArray[np.int64]:

@@ -59,14 +59,18 @@ def check_target(frame: pd.DataFrame, target: str) -> None:
     if target not in frame.columns:
         raise UsageError(
             f"the target must be a column of the table, but there is no '{target}': "
-            f"{suggestion(target, list(frame.columns))}"
+            f"{suggestion(target, list(frame.columns))}",
+            rule="unknown-column",
+            field=target,
         )
     cells = frame[target].dropna() if frame[target].dtype == object else ()
     held = next((cell for cell in cells if not is_hashable(cell)), None)
     if held is not None:
         raise UsageError(
             f"a target must hold numbers or texts, but '{target}' holds values of many parts, such "
-            f"as {str(held)[:LONGEST_SHOWN]}: choose another one, or make a column of one part"
+            f"as {str(held)[:LONGEST_SHOWN]}: choose another one, or make a column of one part",
+            rule="target-of-many-parts",
+            field=target,
         )
 
 
@@ -126,7 +130,10 @@ def target_numbers(column: "pd.Series[Any]", target: str) -> Floats:
         what, unit = held
         raise UsageError(
             f"the target of a regression must be finite numbers, but '{target}' holds {what}: "
-            f"convert it to {unit}"
+            f"convert it to {unit}",
+            rule="target-is-a-time",
+            field=target,
+            value=what,
         )
     numbers = pd.to_numeric(column, errors="coerce")
     y = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -137,7 +144,10 @@ def target_numbers(column: "pd.Series[Any]", target: str) -> Floats:
         others = list(dict.fromkeys(not_numbers(column)))
         raise UsageError(
             f"the target of a regression must be finite numbers, but '{target}' holds "
-            f"{quote_names(others, MOST_SHOWN)}: mend those rows or {remedy}"
+            f"{quote_names(others, MOST_SHOWN)}: mend those rows or {remedy}",
+            rule="target-is-no-number",
+            field=target,
+            value=others,
         )
     return y
 
@@ -174,14 +184,19 @@ def target_classes(
     if pd.api.types.is_float_dtype(column.dtype) and np.isinf(column.to_numpy(np.float64)).any():
         raise UsageError(
             f"the classes of a target must be finite where they are numbers, but '{target}' holds "
-            "infinite ones: mend those rows or leave them out"
+            "infinite ones: mend those rows or leave them out",
+            rule="infinite-class",
+            field=target,
         )
     texts = [str(value) for value in column]
     names = sorted(set(texts))
     if len(names) < 2:
         raise UsageError(
             f"a classification needs at least two classes, but '{target}' holds only "
-            f"'{names[0]}': choose another target"
+            f"'{names[0]}': choose another target",
+            rule="one-class",
+            field=target,
+            value=names[0],
         )
     kind = _label_kind(column)
     classes = tuple(names[each] for each in np.argsort(kind.labels(names), kind="stable"))

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,16 +15,26 @@ from foretune.errors import UsageError
 from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.deadlines import NO_DEADLINES, Deadlines
 from foretune.tables.formats.file_sample import write_sample
-from foretune.tables.formats.reader import table_bytes, table_name
-from foretune.tables.reading import MOST_BYTES, TrainingTable, read_training
+from foretune.tables.formats.reader import bytes_a_row, table_bytes, table_name
+from foretune.tables.reading import MOST_BYTES, TrainingTable, read_table
 from foretune.tables.table import NO_ROLES
 from foretune.tables.target import Task
 from foretune.tables.useful_texts import SEEING_WHICH_HELP
 
-SMALL_BYTES = 8 * 2**20
-"""A smaller table is read at once: a sample of it would hardly be quicker."""
-FIRST_BYTES = 4 * 2**20
-"""Of the first sample."""
+
+@dataclass(frozen=True, slots=True)
+class SampleSizes:
+    """The bytes of a table that decide about its first sample."""
+
+    small: int = 8 * 2**20
+    """A smaller table is read at once: a sample of it would hardly be quicker."""
+    first: int = 4 * 2**20
+    """The size of the first sample, if its rows are not too few."""
+
+
+USUAL_SIZES = SampleSizes()
+FIRST_ROWS = 1000
+"""The rows that the first sample of a wide table has, if that is no more than half of the table."""
 READING_SHARE = 0.35
 """Of the time that is left after the first sample, what reading and preparing all rows may take."""
 TEXTS_SHARE = 0.2
@@ -42,7 +52,7 @@ LEAST_GROWING = 0.2
 """At least this share of the time that the first sample took grows with the rows."""
 
 
-def read_training_in_time(
+def read_table_in_time(
     path: str | Path,
     target: str,
     clock: TimeBudget,
@@ -51,6 +61,7 @@ def read_training_in_time(
     task: Task | str | None = None,
     roles: ColumnRoles = NO_ROLES,
     progress: Progress = SILENT,
+    sizes: SampleSizes = USUAL_SIZES,
 ) -> TrainingTable:
     """The table in a file, or a sample of it if there is no time for all of it.
 
@@ -63,16 +74,17 @@ def read_training_in_time(
         rows: Path, columns: float = COLUMNS_SHARE, texts: float = TEXTS_SHARE
     ) -> TrainingTable:
         deadlines = _deadlines(clock, columns, texts)
-        training = read_training(
+        training = read_table(
             rows, target, task=task, roles=roles, progress=progress, deadlines=deadlines
         )
         return_freed_memory()  # The data frame is of no more use.
         return training
 
-    if not clock.is_limited or size < SMALL_BYTES:
+    if not clock.is_limited or size < sizes.small:
         return read(path)
+    first_bytes = max(sizes.first, min(size // 2, int(FIRST_ROWS * bytes_a_row(path))))
     with TemporaryDirectory(prefix="foretune-") as made:
-        sample = write_sample(path, FIRST_BYTES, Path(made))
+        sample = write_sample(path, first_bytes, Path(made))
         if sample is None:
             return read(path)
         progress = stages = _StageTimes(progress)
@@ -85,9 +97,9 @@ def read_training_in_time(
         share = READING_SHARE * clock.remaining_for_model() / expected
         if share >= 1.0:
             return read(path)
-        if small is not None and share * size < LEAST_GAIN * FIRST_BYTES:
+        if small is not None and share * size < LEAST_GAIN * first_bytes:
             return _named(small, path, share_read)
-        larger = write_sample(path, max(FIRST_BYTES, int(_rounded(share) * size)), Path(made))
+        larger = write_sample(path, max(first_bytes, int(_rounded(share) * size)), Path(made))
         if larger is None:
             return read(path)
         return _named(read(larger), path, table_bytes(larger) / table_bytes(path))

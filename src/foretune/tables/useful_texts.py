@@ -22,6 +22,8 @@ from foretune.tables.row_structure import (
 from foretune.tables.text_encoder import TextEncoder
 
 SEEING_WHICH_HELP = "seeing which texts help"
+MOST_OTHERS = 100
+"""The other columns that the model uses: of more, those that follow the target most closely."""
 LEAST_GAIN = 0.02
 """Of the loss that the other columns leave, so much must go, and more than its standard error."""
 MOST_ROWS = 2000
@@ -61,6 +63,7 @@ def select_useful_texts(
     plain, y = _fill_empty(x[np.ix_(rows, others)]), y[rows]
     if not classification:
         y = y / (np.abs(y).max() or 1.0)  # Squares of large numbers would be infinite.
+    plain = plain[:, _closest(plain, y, classification)]
     helps = dict.fromkeys(texts, False)
     if time.monotonic() >= until:
         return helps
@@ -82,6 +85,18 @@ def _some_rows(y: Floats, classification: bool) -> Ints:
         common = classes[np.argsort(-counts, kind="stable")[:MOST_CLASSES]]
         order = order[np.isin(y[order], common)]
     return order[:MOST_ROWS]
+
+
+def _closest(x: Floats, y: Floats, classification: bool) -> Ints:
+    """Choose the columns whose ranks are correlated most with the target, or with a class of it."""
+    if x.shape[1] <= MOST_OTHERS:
+        return np.arange(x.shape[1])
+    ranks = np.argsort(np.argsort(x, axis=0, kind="stable"), axis=0) / len(x) - 0.5
+    targets = y[:, None] == np.unique(y) if classification else y[:, None]
+    centred = targets - targets.mean(axis=0)
+    spread = np.sqrt((centred**2).sum(axis=0))
+    follows = np.abs(ranks.T @ (centred / np.where(spread > 0.0, spread, 1.0))).max(axis=1)
+    return np.sort(np.argsort(-follows, kind="stable")[:MOST_OTHERS])
 
 
 def _fill_empty(x: Floats) -> Floats:

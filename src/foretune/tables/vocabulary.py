@@ -1,37 +1,39 @@
-"""Texts: the words that repeat in a column of them, and which row has which."""
+"""Texts: the words that repeat in a column of texts, and the rows that have them."""
 
 import math
 import re
 import time
 import unicodedata
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, takewhile
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from foretune._base.arrays import Floats
+from foretune._base.arrays import Floats, Ints
+from foretune._base.progress import SILENT, Progress, track
 from foretune.tables.cells import some_of, text_of
 
 MOST_WORDS = 2000
-"""Of all columns of texts together: every word is a column of the matrix."""
+"""Words of all columns of texts together: every word is a column of the matrix."""
 MOST_TEXTS = 20
-"""So many columns of texts are learnt from: to see whether one helps takes about a second."""
+"""At most so many columns of texts are used: to see whether one helps takes about a second."""
 LEAST_ROWS_OF_A_WORD = 3
 MOST_CELLS = 10_000_000
-"""Of the matrix that words become, which has to fit into memory."""
+"""Cells of the matrix that words become, which has to fit into memory."""
 LOOKED_AT = 20_000
-"""Words are chosen among those of so many rows, because texts may be long."""
+"""Words are chosen from so many rows, because texts may be long."""
+TEXTS_AT_ONCE = 50_000
 LONGEST_WORD = 50
-"""Longer ones are keys."""
+"""Longer words are keys."""
 _MARKS = "".join(
     each for each in map(chr, range(0x300, 0xE00)) if unicodedata.category(each).startswith("M")
 )
 """Vowels of Hindi, Tamil, Arabic and others, which are no letters."""
 _WORD = re.compile(rf"\b[\d_]*[^\W\d_][\w{_MARKS}]*")
-"""With a letter: the digits of 1.25 and of dates are no words."""
+"""A word has a letter: the digits of 1.25 and of dates are no words."""
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
     "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
@@ -40,60 +42,115 @@ _UNSPACED = re.compile(
 
 
 def most_words(rows: int, columns: int) -> int:
-    """How many words each of so many columns of texts may have."""
+    """Return how many words each of so many columns of texts may have."""
     return min(MOST_WORDS // columns, MOST_CELLS // max(1, rows * columns))
 
 
 def words_of_texts(
-    frame: pd.DataFrame, names: Sequence[str], until: float = math.inf
+    frame: pd.DataFrame,
+    names: Sequence[str],
+    until: float = math.inf,
+    progress: Progress = SILENT,
 ) -> dict[str, tuple[str, ...]]:
-    """The words that repeat in columns of texts, of those that have some.
+    """Find the words that repeat in columns of texts; columns without such words are left out.
 
-    Of many columns, the longest texts: sentences say more than names. until: when to stop to look
-    at more texts, by the monotonic clock.
+    Of many columns, those with the longest texts are used: sentences say more than names.
+    until: when the time for looking at texts is up, by the monotonic clock.
     """
     most = most_words(len(frame), min(len(names), MOST_TEXTS))
-    texts = {name: frame[name].dropna() for name in names}
     if len(names) > MOST_TEXTS:
-        lengths = {name: cells.astype(str).str.len().mean() for name, cells in texts.items()}
-        texts = {name: texts[name] for name in sorted(names, key=lambda name: -lengths[name])}
-    in_time = takewhile(lambda _: time.monotonic() < until, texts.items())
-    found = ((name, telling_words(cells, most)) for name, cells in in_time)
-    return dict(islice(((name, words) for name, words in found if words), MOST_TEXTS))
+        lengths = {name: _mean_length(frame[name]) for name in names}
+        names = sorted(names, key=lambda name: -lengths[name])
+    found: dict[str, tuple[str, ...]] = {}
+    for name in track(names, progress, "looking for words in texts", len(names)):
+        if len(found) == MOST_TEXTS or time.monotonic() >= until:
+            break
+        if words := telling_words(frame[name].dropna(), most):
+            found[name] = words
+    return found
 
 
-def telling_words(present: "pd.Series[Any]", most: int) -> tuple[str, ...]:
-    """The words that tell most rows apart: those that half of the rows have come first.
+def _mean_length(texts: "pd.Series[Any]") -> float:
+    return float(pc.mean(pc.utf8_length(_as_arrow(texts.dropna()))).as_py() or 0.0)
 
-    What nearly no row has, or nearly every one, is left out.
+
+def telling_words(
+    present: "pd.Series[Any]", most: int, *, looked_at: int = LOOKED_AT
+) -> tuple[str, ...]:
+    """Choose the words that tell most rows apart: those that half of the rows have come first.
+
+    Words that nearly no row has, or nearly every row, are left out.
     """
-    some = some_of(present, LOOKED_AT)
-    rows_with = Counter(word for words in _words(some) for word in words)
-    apart = {word: min(rows, len(some) - rows) for word, rows in rows_with.items()}
-    telling = [word for word, rows in apart.items() if rows >= LEAST_ROWS_OF_A_WORD]
-    return tuple(sorted(telling, key=lambda word: (-apart[word], word))[:most])
+    some = some_of(present, looked_at)
+    rows, runs = _split_texts(some)
+    codes = runs.dictionary_encode()
+    texts, count = codes.dictionary, max(1, len(codes.dictionary))
+    once = np.unique(rows * count + codes.indices.to_numpy())
+    rows_with = np.bincount(once % count, minlength=count)
+    apart = np.minimum(rows_with, len(some) - rows_with)
+    telling = np.flatnonzero(apart >= LEAST_ROWS_OF_A_WORD)
+    order = {
+        text: int(apart[place])
+        for place, text in zip(telling, texts.take(telling).to_pylist(), strict=True)
+    }
+    words = [text for text in order if _is_word(text)]
+    return tuple(sorted(words, key=lambda word: (-order[word], word))[:most])
 
 
 def which_words(given: "pd.Series[Any]", words: Sequence[str]) -> Floats:
     """(n, words), 1 where a text has the word; NaN where there is no text."""
-    places = {word: place for place, word in enumerate(words)}
+    is_there = given.notna().to_numpy()
     found = np.zeros((len(given), len(words)))
-    for row, has in zip(found, _words(given), strict=True):
-        row[[places[word] for word in has & places.keys()]] = 1.0
-    found[given.isna().to_numpy()] = np.nan
+    found[~is_there] = np.nan
+    known, there = pa.array(words, pa.large_string()), np.flatnonzero(is_there)
+    for start in range(0, len(there), TEXTS_AT_ONCE):
+        part = there[start : start + TEXTS_AT_ONCE]
+        rows, runs = _split_texts(given.iloc[part])
+        places = pc.fill_null(pc.index_in(runs, known), -1).to_numpy()
+        has = places >= 0
+        found[part[rows[has]], places[has]] = 1.0
     return found
 
 
-def _words(texts: Iterable[Any]) -> Iterator[set[str]]:
-    """The different words of each text, large and small letters alike.
+def _split_texts(texts: "pd.Series[Any]") -> tuple[Ints, pa.Array]:
+    """Split texts into words: (k,), the place of the text that has a word, and the words.
+
+    Between the words, other runs of characters may stand, such as numbers.
+    """
+    arrow = _as_arrow(texts)
+    plain = pc.string_is_ascii(arrow).to_numpy(zero_copy_only=False)
+    # Most texts are plain, and Arrow splits these many times faster.
+    lists = pc.split_pattern_regex(pc.ascii_lower(arrow.filter(plain)), r"\W+")
+    rows = np.flatnonzero(plain)[pc.list_parent_indices(lists).to_numpy()]
+    others = np.flatnonzero(~plain)
+    words = [_words_of(text) for text in arrow.take(others).to_pylist()]
+    more = pa.array([word for each in words for word in each], pa.large_string())
+    repeated = np.repeat(others, [len(each) for each in words])
+    return np.concatenate([rows, repeated]), pa.concat_arrays([lists.flatten(), more])
+
+
+def _as_arrow(texts: "pd.Series[Any]") -> pa.Array:
+    if isinstance(texts.dtype, pd.StringDtype):
+        return pa.array(texts.to_numpy(dtype=object), pa.large_string())
+    # Arrow has no half characters, which are part of no word.
+    encoded = [text_of(text).encode(errors="replace") for text in texts]
+    return pa.array(encoded, pa.large_string())
+
+
+def _is_word(text: str) -> bool:
+    """Whether a run of characters is a word. Every run that is not plain is one already."""
+    return not text.isascii() or (1 < len(text) <= LONGEST_WORD and bool(_WORD.fullmatch(text)))
+
+
+def _words_of(text: str) -> set[str]:
+    """Find the different words of a text; large and small letters are alike.
 
     Where a script has no spaces, every character and every two that follow each other are words.
     """
-    for text in texts:
-        # An accent may be part of a letter or stand behind it.
-        plain = unicodedata.normalize("NFC", text_of(text).casefold())
-        runs = _UNSPACED.findall(plain)
-        spaced = _UNSPACED.sub(" ", plain) if runs else plain
-        words = {word for word in _WORD.findall(spaced) if 1 < len(word) <= LONGEST_WORD}
-        pairs = (run[at : at + 2] for run in runs for at in range(len(run) - 1))
-        yield words.union(*runs, pairs)
+    # An accent may be part of a letter or stand behind it.
+    folded = unicodedata.normalize("NFC", text.casefold())
+    runs = _UNSPACED.findall(folded)
+    spaced = _UNSPACED.sub(" ", folded) if runs else folded
+    words = {word for word in _WORD.findall(spaced) if 1 < len(word) <= LONGEST_WORD}
+    pairs = (run[at : at + 2] for run in runs for at in range(len(run) - 1))
+    return words.union(*runs, pairs)

@@ -92,7 +92,7 @@ def _read(path: Path, target: str | None, task: Task) -> Table:
     target = target or str(next(read_parts(path)).columns[-1])
     try:
         # As for a fit, so that what is refused there is not evaluated here.
-        return read_training(path, target, task=task).table
+        return read_table(path, target, task=task).table
     except UsageError as error:
         # Among many files, the one to mend must be named.
         raise UsageError(

@@ -303,7 +303,7 @@ def test_models_with_the_dates_of_earlier_releases_predict_as_before(tmp_path):
     plain = [{n: v for n, v in each.items() if n != "date_parts"} for each in now.schema.to_list()]
     schema = Schema.from_list(plain)
     assert len(schema.features) == len(now.schema.features) - 2
-    then = replace(now, schema=schema, x=schema.matrix(frame))
+    then = replace(now, schema=schema, x=schema.encode(frame))
     [config] = configs("pipeline-classification", "rf", 1)
     model = model_of(config, then)
     model.save(tmp_path / "m.foretune")

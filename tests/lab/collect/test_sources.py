@@ -61,7 +61,7 @@ def test_classes_are_named_as_in_a_fit(tmp_path, target):
     frame["class"] = frame["class"].map({"high": "001", "low": "002", "middle": "003"})
     frame.to_csv(tmp_path / "a.csv", index=False)
     [found] = sources(str(tmp_path), Task.CLASSIFICATION, target=target)
-    as_in_a_fit = read_training(tmp_path / "a.csv", "class").table
+    as_in_a_fit = read_table(tmp_path / "a.csv", "class").table
     assert found.load().classes == as_in_a_fit.classes == ("001", "002", "003")
 
 

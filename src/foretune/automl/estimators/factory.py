@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from foretune.automl.spaces import EXTRAS
 from foretune.errors import MissingExtraError
-from foretune.tables.target import Task
+from foretune.tables import Task
 
 Params: TypeAlias = Mapping[str, Any]
 Make: TypeAlias = Callable[[Params, int], Any]

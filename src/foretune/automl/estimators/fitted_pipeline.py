@@ -10,8 +10,7 @@ import numpy as np
 
 from foretune._base.arrays import Floats, Ints
 from foretune.automl.estimators.pipelines import build_pipeline, weight_arguments
-from foretune.tables.table import Table
-from foretune.tables.target import Task
+from foretune.tables import Table, Task
 
 
 @dataclass(frozen=True, eq=False)

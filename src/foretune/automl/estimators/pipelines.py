@@ -14,7 +14,7 @@ from foretune._base.arrays import Bools, Floats
 from foretune.automl.estimators.factory import Params, cash_classifier, estimator
 from foretune.errors import SpaceError
 from foretune.space.notation import SEPARATOR
-from foretune.tables.target import Task
+from foretune.tables import Task
 
 UNKNOWN_CODE = -1.0
 """The code of a missing category, where codes are taken as they are."""

@@ -23,7 +23,7 @@ from foretune.errors import UsageError
 from foretune.experience import Status
 from foretune.experience.trial import Trial, best_first
 from foretune.report.wording import count_text, duration_text
-from foretune.tables.table import Table
+from foretune.tables import Table
 
 INTERRUPTED = "Stopped while the model was fitted: it has fewer pipelines than were chosen for it."
 NONE_SOUND = (

@@ -27,7 +27,7 @@ from foretune.experience.trial import Trial
 from foretune.report.wording import duration_text
 from foretune.run import stopping
 from foretune.run.executor import Limits
-from foretune.tables.table import Table
+from foretune.tables import Table
 
 ACTIVITY = "fitting the model"
 NOT_SOUND = "worse than a guess on rows that it has learnt from"

@@ -14,7 +14,7 @@ import numpy as np
 from foretune._base.arrays import Floats
 from foretune.automl.metrics import Predictions, scorer
 from foretune.errors import UsageError
-from foretune.tables.target import Task
+from foretune.tables import Task
 
 ROUNDS = 50
 """How many times a model is added after the first few."""

@@ -14,10 +14,7 @@ from foretune.automl.estimators.fitted_pipeline import Member
 from foretune.automl.final_model.model_file import read_header, read_model, write_model
 from foretune.automl.metrics import choose_classes
 from foretune.errors import UsageError
-from foretune.tables.number_formats import MARKS
-from foretune.tables.schema import Schema
-from foretune.tables.table import Table
-from foretune.tables.target import LabelKind, Task
+from foretune.tables import MARKS, LabelKind, Schema, Table, Task
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from foretune.run.executor import Limits
 from foretune.run.limit_watch import OVER_MEMORY
 from foretune.run.memory import free_bytes
 from foretune.run.pool import NO_LIMITS, ProcessPool
-from foretune.tables.table import Table
+from foretune.tables import Table
 
 Config: TypeAlias = Mapping[str, Any]
 Job = TypeVar("Job")

@@ -9,7 +9,7 @@ from foretune._base.arrays import Bools, Ints
 from foretune.errors import ExperienceError
 from foretune.experience import Experience, Metric, Status
 from foretune.experience.selection import take_rows
-from foretune.tables.identity import identity
+from foretune.tables import identity
 
 
 class DirectionError(ExperienceError):

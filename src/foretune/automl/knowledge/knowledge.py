@@ -30,7 +30,7 @@ from foretune.report.wording import count_text
 from foretune.search.method_entry import Method
 from foretune.search.prior_cache import forget_priors, learnt_prior
 from foretune.space import Encoded, Space
-from foretune.tables.identity import identity
+from foretune.tables import identity
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from foretune.methods.zero_shot.portfolio import Portfolio
 from foretune.methods.zero_shot.table import LEAST_SHARE
 from foretune.run.executor_choice import HERE, ExecutorChoice
 from foretune.search.prior_cache import taught_by
-from foretune.tables.identity import identity
+from foretune.tables import identity
 
 KEPT_METHODS = ("auto", "gcp-prior")
 """The methods whose priors ship, and which `foretune learn` learns by default."""

@@ -45,7 +45,7 @@ from foretune.experience import Evaluation, Experience, Status
 from foretune.experience.alignment.restriction import restrict_experience
 from foretune.experience.evaluation_rows import list_evaluations
 from foretune.space import Space
-from foretune.tables.identity import identity, plain_name
+from foretune.tables import identity, plain_name
 
 HOME_VARIABLE = "FORETUNE_HOME"
 ASIDE = ".before-"

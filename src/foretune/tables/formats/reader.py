@@ -154,6 +154,15 @@ def table_bytes(path: Path) -> int:
         return bytes_of(open_parquet(path)) if is_parquet(path) else path.stat().st_size
 
 
+def bytes_a_row(path: Path) -> float:
+    """Estimate how large a row of a file is."""
+    with _one_sentence(path):
+        if is_parquet(path):
+            file = open_parquet(path)
+            return bytes_of(file) / max(1, file.metadata.num_rows)
+        return text_form(path).bytes_a_row
+
+
 def form_notes(path: Path) -> list[str]:
     """What was assumed about the form of a file: its characters, and lines that are a title."""
     if is_parquet(path):
@@ -178,7 +187,11 @@ def _one_sentence(path: Path) -> Iterator[None]:
     """Whatever is wrong with a file, as a `UsageError`."""
     if not path.is_file():
         what = "a folder" if path.is_dir() else "none"
-        raise UsageError(f"a table must be a file, but there is {what} at '{path}': check the path")
+        raise UsageError(
+            f"a table must be a file, but there is {what} at '{path}': check the path",
+            rule="table-file",
+            value=str(path),
+        )
     try:
         yield
     except UsageError:
@@ -188,7 +201,9 @@ def _one_sentence(path: Path) -> Iterator[None]:
         said = " ".join(str(error).split())
         raise UsageError(
             f"a table must be a {READ} file, but '{path}' cannot be read as one ({said}): check "
-            "its format"
+            "its format",
+            rule="table-format",
+            value=str(path),
         ) from error
 
 

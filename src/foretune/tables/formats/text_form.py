@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from io import StringIO
 from itertools import islice, takewhile
 from pathlib import Path
@@ -108,7 +109,11 @@ def text_form(path: Path, separator: str | None = None) -> TextForm:
     with path.open(encoding=encoding, errors="replace", newline="") as text:
         characters = text.read(LOOKED_AT)
     if not characters.strip():
-        raise UsageError(f"a table must have rows, but '{path}' is empty: check the path")
+        raise UsageError(
+            f"a table must have rows, but '{path}' is empty: check the path",
+            rule="table-without-rows",
+            value=str(path),
+        )
     if characters.lstrip()[0] in "{[":
         _refuse(path, "looks like JSON")
     if separator is not None:
@@ -148,7 +153,9 @@ def check_width(path: Path, count: int) -> None:
     if count > MOST_COLUMNS:
         raise UsageError(
             f"a table must have at most {MOST_COLUMNS:,} columns, but '{path}' has {count:,}: keep "
-            "those that may matter, or turn the table if its rows are its columns"
+            "those that may matter, or turn the table if its rows are its columns",
+            rule="too-many-columns",
+            value=count,
         )
 
 
@@ -159,7 +166,9 @@ def check_names(path: Path, names: Sequence[str]) -> None:
         raise UsageError(
             f"the columns of a table must have different names, but '{path}' has "
             f"{quote_names(twice)} "
-            "more than once: rename them"
+            "more than once: rename them",
+            rule="repeated-column-names",
+            value=twice,
         )
 
 
@@ -207,10 +216,15 @@ def _encoding(path: Path, start: bytes) -> str:
     if b"\x00" in start:
         _refuse(path, "holds bytes that no text has")
     # That of Windows has the sign of the euro; as Latin-1 every file can be read.
-    return next((each for each in ("utf-8", "cp1252") if _is_written_in(path, each)), "latin-1")
+    about = path.stat()
+    version = (about.st_mtime_ns, about.st_size)
+    known = ("utf-8", "cp1252")
+    return next((each for each in known if _is_written_in(path, each, version)), "latin-1")
 
 
-def _is_written_in(path: Path, encoding: str) -> bool:
+@lru_cache(maxsize=16)
+def _is_written_in(path: Path, encoding: str, _version: tuple[int, int]) -> bool:
+    """Read the whole file to see it; the answer is remembered for this version of the file."""
     decoder = codecs.getincrementaldecoder(encoding)()
     try:
         with path.open("rb") as stream:
@@ -223,4 +237,8 @@ def _is_written_in(path: Path, encoding: str) -> bool:
 
 
 def _refuse(path: Path, what: str) -> NoReturn:
-    raise UsageError(f"a table must be a {READ} file, but '{path}' {what}: {SAVE_AS}")
+    raise UsageError(
+        f"a table must be a {READ} file, but '{path}' {what}: {SAVE_AS}",
+        rule="table-format",
+        value=str(path),
+    )
