@@ -359,4 +359,4 @@ def test_what_a_table_with_types_calls_none_is_a_value_in_one_without(tmp_path):
     training = read_table(tmp_path / "train.parquet", "y")
     test, _ = read_test_table(written(tmp_path, frame), training)
     assert test["y"].tolist() == degrees
-    np.testing.assert_array_equal(training.table.schema.matrix(test), training.table.x)
+    np.testing.assert_array_equal(training.table.schema.encode(test), training.table.x)

@@ -159,7 +159,7 @@ def bytes_a_row(path: Path) -> float:
     with _one_sentence(path):
         if is_parquet(path):
             file = open_parquet(path)
-            return bytes_of(file) / max(1, file.metadata.num_rows)
+            return float(bytes_of(file) / max(1, file.metadata.num_rows))
         return text_form(path).bytes_a_row
 
 
