@@ -228,7 +228,7 @@ def test_mistakes():
     with refuses("repeated-column-names", value=["a"]):
         infer_schema(twice)
     schema = infer_schema(mixed_frame())
-    with refuses("missing-columns", value=["town"]):
+    with refuses("missing-features", value=["town"]):
         schema.encode(mixed_frame().drop(columns=["town", "note"]))
 
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from foretune.errors import ForetuneError
-from foretune.stores.files.table_files import read_table
+from foretune.stores.files.table_files import read_columns
 from foretune.tables.formats.reader import read_frame, read_parts
 from tests.refusals import refuses
 
@@ -30,13 +30,13 @@ def test_notes_of_pandas_that_are_not_whole_count_for_nothing(tmp_path, lost):
         assert list(read.columns) == ["a", "b"]
         assert read["a"].tolist() == [1, 2, 3]
         assert read["b"].tolist() == ["x", "y", "z"]
-    assert len(read_table(path)) == 3
+    assert len(read_columns(path)) == 3
 
 
 @pytest.mark.parametrize("cells", [[DIGITS], ["1", DIGITS], ["1.5", DIGITS], ["", f"-{DIGITS}"]])
 @pytest.mark.parametrize(
     "read",
-    [read_frame, lambda path: pd.concat(list(read_parts(path, part_bytes=1))), read_table],
+    [read_frame, lambda path: pd.concat(list(read_parts(path, part_bytes=1))), read_columns],
 )
 def test_a_number_of_400_digits_is_read_or_refused(tmp_path, read, cells):
     """Some versions of pandas raise an OverflowError for it."""

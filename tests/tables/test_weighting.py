@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from foretune.automl.model_scores import rows_with_target
-from foretune.errors import UsageError
 from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.columns import ColumnKind
 from foretune.tables.identity import fingerprint

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretune.automl import prediction_file
 from foretune.automl.estimators.fitted_pipeline import refit
 from foretune.automl.final_model.model import Model
 from foretune.automl.prediction_file import Wanted, predict_file

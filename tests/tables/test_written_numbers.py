@@ -9,16 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foretune.automl import prediction_file
 from foretune.automl.estimators.fitted_pipeline import refit
 from foretune.automl.final_model.model import Model
+from foretune.automl.fit_data import FitData
 from foretune.automl.job import FitFolder
 from foretune.automl.model_scores import rows_with_target, scores_on
 from foretune.automl.plan import FitOptions
 from foretune.automl.prediction_file import Wanted, predict_file
 from foretune.automl.preflight import check_ready
 from foretune.automl.spaces import load_shipped_space
-from foretune.errors import UsageError
 from foretune.tables import number_formats
 from foretune.tables.cells import read_numbers
 from foretune.tables.columns import ColumnKind
@@ -289,7 +288,7 @@ def test_new_rows_are_read_as_the_table_of_the_fit_was(tmp_path):
     expected = model.predict(pd.DataFrame({"size": [1000.0, 2000.0]}))
     np.testing.assert_allclose(pd.read_csv(out)["price"], expected)
     new.write_text("other\n1\n")
-    with refuses("missing-columns", value=["size"]):
+    with refuses("missing-features", value=["size"]):
         predict_file(model, new, out, Wanted())
 
 
@@ -367,7 +366,7 @@ def test_a_new_file_may_have_the_other_mark(tmp_path, fitted, new):
 def test_a_test_table_may_have_the_other_mark(tmp_path, fitted, new):
     training = read_table(lengths_file(tmp_path / "t.csv", fitted), "y")
     test, _ = read_test_table(lengths_file(tmp_path / "test.csv", new), training)
-    check_ready(FitOptions(), FitFolder(tmp_path), training.table, test, "y")
+    check_ready(FitOptions(), FitFolder(tmp_path), FitData(training.table, "y", test))
     model = model_of(training)
     plain = pd.DataFrame({"x": LENGTHS, "w": LENGTHS.round(1), "y": LENGTHS})
     expected = scores_on(model, plain, ["r2"])["r2"]
@@ -532,7 +531,7 @@ def test_a_column_without_any_number_is_refused(tmp_path, cells):
     assert not out.exists()
     test = read_sample(new)[0].assign(y=LENGTHS[:3])
     with refuses("unreadable-column", field="x"):
-        check_ready(FitOptions(), FitFolder(tmp_path), training.table, test, "y")
+        check_ready(FitOptions(), FitFolder(tmp_path), FitData(training.table, "y", test))
 
 
 def test_a_column_with_some_numbers_or_none_at_all_is_read(tmp_path):

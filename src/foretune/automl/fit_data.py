@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from foretune._base.progress import Progress
 from foretune._base.time_budget import TimeBudget
 from foretune.automl.demo import NAME, TARGET, demo_frames
-from foretune.tables.column_roles import ColumnRoles
-from foretune.tables.formats.reader import table_name
-from foretune.tables.reading import TrainingTable, read_test, training_of
-from foretune.tables.table import NO_ROLES, Table
-from foretune.tables.timed_reading import read_training_in_time
+from foretune.tables import (
+    NO_ROLES,
+    ColumnRoles,
+    Table,
+    TrainingTable,
+    read_table,
+    read_table_in_time,
+    read_test_table,
+    table_name,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,12 +81,12 @@ class TableFile:
         def use(sample: TrainingTable) -> None:
             use_sample(FitData(sample.table, sample.target, None, sample.notes))
 
-        training = read_training_in_time(
+        training = read_table_in_time(
             self.path, self.target, clock, use, task=self.task, roles=self.roles, progress=progress
         )
         if self.test is None:
             return FitData(training.table, training.target, None, training.notes)
-        held, notes = read_test(self.test, training)
+        held, notes = read_test_table(self.test, training)
         return FitData(training.table, training.target, held, [*training.notes, *notes])
 
 
@@ -95,5 +100,5 @@ class DemoTable:
     def read(self, clock: TimeBudget, progress: Progress, use_sample: UseSample) -> FitData:  # noqa: ARG002
         """Read the table; a quarter of its rows test the model."""
         learn, held = demo_frames()
-        training = training_of(learn, TARGET, name=self.name, roles=self.roles)
+        training = read_table(learn, TARGET, name=self.name, roles=self.roles)
         return FitData(training.table, TARGET, held, training.notes)

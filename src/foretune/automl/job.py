@@ -47,8 +47,7 @@ from foretune.run.inline import InlineExecutor
 from foretune.run.study import Study
 from foretune.run.study_identity import OtherStudyError
 from foretune.stores.studies import open_study
-from foretune.tables.identity import fingerprint, task_name
-from foretune.tables.table import Table
+from foretune.tables import Table, fingerprint, task_name
 
 LEAST_SEARCH_SECONDS = 3.0
 """Worker processes take so long to start: with less time there would be no trial."""

@@ -35,10 +35,7 @@ from foretune.errors import ForetuneWarning, UsageError
 from foretune.experience import Experience
 from foretune.report.page import page
 from foretune.run.executor_choice import HERE
-from foretune.tables.column_roles import ColumnRoles
-from foretune.tables.number_formats import no_mark
-from foretune.tables.table import LEAST_ROWS, Table
-from foretune.tables.target import Task
+from foretune.tables import LEAST_ROWS, ColumnRoles, Table, Task, no_mark
 
 TARGET = "target"
 ESTIMATOR_TRIALS = 20

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from foretune.automl.evaluation import Protocol, evaluate
 from foretune.automl.out_of_fold import save_predictions
 from foretune.automl.worker_tables import load_libraries, open_table
-from foretune.tables.table import Table
+from foretune.tables import Table
 
 Config: TypeAlias = dict[str, Any]
 

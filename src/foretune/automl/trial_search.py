@@ -21,7 +21,7 @@ from foretune.run.tuning_loop import SILENT_WATCH, Budget, Watch, tune
 from foretune.search.optimizer import Optimizer
 from foretune.search.registry import method
 from foretune.space import Encoded
-from foretune.tables.table_features import description
+from foretune.tables import description
 
 TrialExecutor: TypeAlias = Executor[dict[str, Any], dict[str, float]]
 """What runs trials: this process, worker processes, or a Ray cluster."""

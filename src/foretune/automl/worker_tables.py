@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from foretune.automl.spaces import OPTIONAL
-from foretune.tables.table import Table
+from foretune.tables import Table
 
 LIBRARIES = ("sklearn.compose", "sklearn.ensemble", "sklearn.neural_network", *OPTIONAL)
 OPEN_TABLES = 8

@@ -17,7 +17,7 @@ from foretune.errors import UsageError
 if TYPE_CHECKING:
     from foretune.automl.fit_data import DemoTable, TableFile
     from foretune.automl.job import Job
-    from foretune.tables.column_roles import ColumnRoles
+    from foretune.tables import ColumnRoles
 
 FILE = click.Path(path_type=Path)
 DEMO_TRIALS = 15

@@ -59,7 +59,7 @@ def suggest_command(
     from foretune.automl.job import Job
     from foretune.automl.job_listener import JobListener
     from foretune.automl.plan import FitOptions
-    from foretune.tables.column_roles import ColumnRoles
+    from foretune.tables import ColumnRoles
 
     roles = ColumnRoles(group, order, names_in(ignore), weight)
     options = FitOptions(metric=metric, space=space, only=names_in(only))

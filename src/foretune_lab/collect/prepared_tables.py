@@ -6,9 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from foretune.plugins import Progress, write_text
-from foretune.tables.identity import fingerprint
-from foretune.tables.table import Table
-from foretune.tables.table_features import description
+from foretune.tables import Table, description, fingerprint
 from foretune_lab.collect.table_sources import TableSource
 from foretune_lab.collect.table_trial import table_path
 

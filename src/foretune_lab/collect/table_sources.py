@@ -8,10 +8,7 @@ from pathlib import Path
 
 from foretune.errors import UsageError
 from foretune.plugins import quote_names
-from foretune.tables.formats.reader import read_parts, table_name
-from foretune.tables.reading import read_training
-from foretune.tables.table import Table
-from foretune.tables.target import Task
+from foretune.tables import Table, Task, read_parts, read_table, table_name
 from foretune_lab.collect import catalogue
 
 CATALOGUE = "catalogue:"

@@ -1,6 +1,6 @@
 import pytest
 
-from foretune.tables.reading import read_training
+from foretune.tables.reading import read_table
 from foretune.tables.target import Task
 from foretune_lab.collect.table_sources import sources
 from tests.automl.samples import mixed_frame

@@ -20,7 +20,7 @@ from foretune.automl.fit_time_model import MOST_GROWTH_HERE, SHARE_OF_MODEL, Fit
 from foretune.automl.plan import FitPlan
 from foretune.errors import UsageError
 from foretune.experience.trial import Trial, best_first
-from foretune.tables.table import Table
+from foretune.tables import Table
 
 __all__ = ["FinalModel", "FinalModelRequest", "fit_final_model"]
 

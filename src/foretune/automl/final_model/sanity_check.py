@@ -8,7 +8,7 @@ import numpy as np
 from foretune.automl.baseline import guess
 from foretune.automl.estimators.fitted_pipeline import Member
 from foretune.automl.evaluation import Protocol, for_scorer
-from foretune.tables.table import Table
+from foretune.tables import Table
 
 MOST_ROWS = 1000
 MARGIN = 0.1
