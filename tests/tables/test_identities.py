@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from foretune.tables.identity import identity, plain_name, task_name
+from foretune.tables.identity import plain_name, task_identity, task_name
 from foretune.tables.target import Task
 from tests.automl.samples import mixed_table
 
@@ -18,6 +18,6 @@ def test_a_task_is_named_by_its_content():
 
 
 def test_only_what_looks_like_a_fingerprint_is_one():
-    assert identity("iris@000000000000000a") == identity("flowers@000000000000000a")
+    assert task_identity("iris@000000000000000a") == task_identity("flowers@000000000000000a")
     assert plain_name("iris@000000000000000a") == "iris"
-    assert identity("credit@2023") == plain_name("credit@2023") == "credit@2023"
+    assert task_identity("credit@2023") == plain_name("credit@2023") == "credit@2023"

@@ -12,7 +12,7 @@ from foretune.tables.formats.reader import (
 )
 from foretune.tables.identity import (
     fingerprint as fingerprint,
-    identity as identity,
+    task_identity as task_identity,
     plain_name as plain_name,
     task_name as task_name,
 )

@@ -40,7 +40,7 @@ def task_name(table: Table) -> str:
     return f"{table.name[:LONGEST_NAME]}{MARK}{fingerprint(table)}"
 
 
-def identity(task: str) -> str:
+def task_identity(task: str) -> str:
     """What makes two tasks the same: the fingerprint of their content, or else their name."""
     found = _FINGERPRINT.search(task)
     return task if found is None else found.group()

@@ -9,7 +9,7 @@ from foretune._base.arrays import Bools, Ints
 from foretune.errors import ExperienceError
 from foretune.experience import Experience, Metric, Status
 from foretune.experience.selection import take_rows
-from foretune.tables import identity
+from foretune.tables import task_identity
 
 
 class DirectionError(ExperienceError):
@@ -33,7 +33,7 @@ def merge_newest(first: Experience, second: Experience) -> Experience:
                 field=metric.name,
             )
     metrics = tuple(known.values())
-    second = _unify_task_names(second, {identity(task): task for task in first.tasks})
+    second = _unify_task_names(second, {task_identity(task): task for task in first.tasks})
     merged = _align_metrics(first, metrics).merge(_align_metrics(second, metrics))
     return _newest(merged)
 
@@ -61,7 +61,7 @@ def _align_metrics(experience: Experience, metrics: Sequence[Metric]) -> Experie
 
 
 def _unify_task_names(experience: Experience, known: dict[str, str]) -> Experience:
-    names = {task: known.get(identity(task), task) for task in experience.tasks}
+    names = {task: known.get(task_identity(task), task) for task in experience.tasks}
     features = {names[task]: of for task, of in experience.meta_features.items()}
     tasks = tuple(names[task] for task in experience.tasks)
     return replace(experience, tasks=tasks, meta_features=features)

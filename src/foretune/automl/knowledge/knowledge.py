@@ -30,7 +30,7 @@ from foretune.report.wording import count_text
 from foretune.search.method_entry import Method
 from foretune.search.prior_cache import forget_priors, learnt_prior
 from foretune.space import Encoded, Space
-from foretune.tables import identity
+from foretune.tables import task_identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +246,7 @@ def _own_shelves(name: str, ready: Sequence[BundleShelf], without: str | None) -
     found = [shelf for shelf in found if not spaces or shelf.learnt.space in spaces]
     if without is None:
         return found
-    known = identity(without)
+    known = task_identity(without)
     return [replace(shelf, learnt=shelf.learnt.without_dataset(known)) for shelf in found]
 
 
@@ -288,7 +288,11 @@ def _own_sources(
     known = memory.recall(name)
     if known is None:
         return []
-    left = [task for task in known.tasks if without is None or identity(task) != identity(without)]
+    left = [
+        task
+        for task in known.tasks
+        if without is None or task_identity(task) != task_identity(without)
+    ]
     if not left:
         return []
     own = known.only(left)

@@ -26,7 +26,7 @@ from foretune.methods.zero_shot.portfolio import Portfolio
 from foretune.methods.zero_shot.table import LEAST_SHARE
 from foretune.run.executor_choice import HERE, ExecutorChoice
 from foretune.search.prior_cache import taught_by
-from foretune.tables import identity
+from foretune.tables import task_identity
 
 KEPT_METHODS = ("auto", "gcp-prior")
 """The methods whose priors ship, and which `foretune learn` learns by default."""
@@ -194,7 +194,7 @@ def _describe_lessons(
 
 
 def _identities(view: Experience) -> tuple[str, ...]:
-    return tuple(sorted({identity(task) for task in view.tasks}))
+    return tuple(sorted({task_identity(task) for task in view.tasks}))
 
 
 def _with_portfolio(

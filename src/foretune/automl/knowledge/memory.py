@@ -45,7 +45,7 @@ from foretune.experience import Evaluation, Experience, Status
 from foretune.experience.alignment.restriction import restrict_experience
 from foretune.experience.evaluation_rows import list_evaluations
 from foretune.space import Space
-from foretune.tables import identity, plain_name
+from foretune.tables import plain_name, task_identity
 
 HOME_VARIABLE = "FORETUNE_HOME"
 ASIDE = ".before-"
@@ -192,7 +192,7 @@ class Memory:
                 known = restrict_experience(known, space)
             except ExperienceError:
                 return []  # None of the configurations is in that part.
-        same = [name for name in known.tasks if identity(name) == identity(task)]
+        same = [name for name in known.tasks if task_identity(name) == task_identity(task)]
         return list_evaluations(known.only(same)) if same else []
 
     def export(self, space_name: str, path: Path) -> Experience:
