@@ -82,11 +82,7 @@ def _imports_from_the_core(file: Path) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(
     "file",
-    [
-        file
-        for file in sorted((SOURCE / "foretune_lab").rglob("*.py"))
-        if file.parent.name != "collect"  # It waits for public names of tables.
-    ],
+    sorted((SOURCE / "foretune_lab").rglob("*.py")),
     ids=lambda file: file.stem,
 )
 def test_the_laboratory_uses_public_names_only(file: Path) -> None:

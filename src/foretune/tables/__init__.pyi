@@ -5,6 +5,9 @@ from foretune.tables.columns import (
     count_kinds as count_kinds,
 )
 from foretune.tables.formats.reader import (
+    PLAIN as PLAIN,
+    TextLayout as TextLayout,
+    read_frame as read_frame,
     read_parts as read_parts,
     read_parts_with_copies as read_parts_with_copies,
     table_bytes as table_bytes,

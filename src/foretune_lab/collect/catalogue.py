@@ -14,8 +14,7 @@ import pandas as pd
 
 from foretune.errors import UsageError
 from foretune.plugins import suggestion
-from foretune.tables import Table, Task
-from foretune.tables.formats.reader import read_frame
+from foretune.tables import Table, Task, read_frame
 from foretune_lab.collect.catalogue_entries import ENTRIES, FOLDERS, Entry
 from foretune_lab.collect.families import choose_holdout_families
 from foretune_lab.collect.textbook_tables import BOOK_FOLDERS, TEXTBOOKS

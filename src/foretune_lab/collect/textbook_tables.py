@@ -7,7 +7,7 @@ other datasets of the catalogue; columns that repeat the target, or are known on
 left out.
 """
 
-from foretune.tables.formats.reader import PLAIN
+from foretune.tables import PLAIN
 from foretune_lab.collect.catalogue_entries import CLASSES, NUMBERS, Entry
 from foretune_lab.wheels import Wheel
 
