@@ -18,6 +18,7 @@ from foretune.automl.final_model.model import Model
 from foretune.automl.knowledge.default_configs import default_config
 from foretune.automl.metrics import SCORERS
 from foretune.automl.plan import FitPlan
+from foretune.automl.wide_tables import is_wide, quick_config
 from foretune.errors import UsageError
 from foretune.report.wording import count_text
 from foretune.tables import Table
@@ -27,6 +28,8 @@ T = TypeVar("T")
 MOST_ROWS = 10_000
 MOST_CELLS = 1_000_000
 """Of the rows that the first model learns from: wide tables give it fewer rows."""
+MOST_WIDE_CELLS = 3_000_000
+"""The same for a wide table, of which the model learns from selected columns."""
 LEAST_ROWS = 100
 SHARE = 0.15
 LEAST_SECONDS = 5.0
@@ -190,12 +193,14 @@ def _parts(table: Table) -> tuple[Any, Any]:
 
 
 def _config(plan: FitPlan) -> Mapping[str, Any]:
-    """Boosted trees with few settings; what the space has by default where it has none."""
-    found = default_config(plan.space)
+    """Return boosted trees with few settings, or the space's defaults if it has no such trees."""
+    wide = is_wide(plan.table.x.shape[1])
+    found = quick_config(plan.space) if wide else default_config(plan.space)
     return (plan.space.defaults() if found is None else found).dicts()[0]
 
 
 def _some_rows(table: Table, seed: int) -> Table:
     features = max(1, table.x.shape[1])
-    most = max(LEAST_ROWS, min(MOST_ROWS, MOST_CELLS // features))
+    cells = MOST_WIDE_CELLS if is_wide(features) else MOST_CELLS
+    most = max(LEAST_ROWS, min(MOST_ROWS, cells // features))
     return table.sample(most, seed=seed)

@@ -235,8 +235,11 @@ class _JobRun:
 
     def _study(self, plan: FitPlan, table: Table, task: str) -> Study:
         rows = len(plan.table)
-        # A study whose trials have fewer rows because there is little time has a name of its own.
+        # A study whose trials have fewer rows or splits because there is little time has a name of
+        # its own.
         fewer = "" if rows == usual_search_rows(table) else f" on {rows} rows"
+        if plan.protocol.cross_validated_below == 0:
+            fewer += " split once"
         file = str(self._folder.study) if self._is_saved else None
         try:
             return open_study(

@@ -11,6 +11,7 @@ from foretune._base.names import quote_names
 from foretune.automl.evaluation import Protocol
 from foretune.automl.metrics import check_divisible, scorer
 from foretune.automl.spaces import ShippedSpace, load_shipped_space
+from foretune.automl.wide_tables import is_wide
 from foretune.errors import UsageError
 from foretune.experience import Metric
 from foretune.report.wording import count_text
@@ -131,6 +132,7 @@ def make_plan(table: Table, options: FitOptions) -> FitPlan:
         folds=_folds(searched),
         seed=options.seed,
         shares=tuple(share**RARE_POWER for share in aim.rare),
+        **_splitting(searched, options),
     ).restrict_to(searched)
     notes = [
         f"Optimising {aim.metric}, {aim.why}.",
@@ -227,6 +229,15 @@ def _scoring_rows(table: Table, options: FitOptions) -> Table:
             value=len(drawn),
         )
     return drawn
+
+
+def _splitting(table: Table, options: FitOptions) -> dict[str, int]:
+    """Return arguments of a protocol: a wide table is split once if all folds take too long."""
+    columns = table.x.shape[1]
+    if options.seconds is None or not is_wide(columns):
+        return {}
+    cells = USUAL_FOLDS * len(table) * columns
+    return {"cross_validated_below": 0} if cells > SEARCH_CELLS_A_SECOND * options.seconds else {}
 
 
 def _unmet_notes(protocol: Protocol, table: Table) -> list[str]:

@@ -13,6 +13,7 @@ from foretune.automl.knowledge.fit_journal import FitDescription
 from foretune.automl.knowledge.knowledge import FitKnowledge
 from foretune.automl.metrics import SCORERS
 from foretune.automl.plan import DEFAULT_METHOD, FitOptions, FitPlan
+from foretune.automl.wide_tables import is_wide, opening_of_wide_table
 from foretune.methods.auto.learn import PORTFOLIO_TRIALS
 from foretune.methods.contracts import Prior, Target
 from foretune.run.executor import Executor
@@ -115,8 +116,11 @@ def run_trials(
         meta_features=known.meta_features,
         effect=PipelineEquivalence.on(plan.table),
     )
-    chosen = method(options.method)
-    optimizer = Optimizer(target, chosen, known.prior, seed=options.seed, start=known.start)
+    chosen, start = method(options.method), known.start
+    is_hurried = options.seconds is not None and options.method == DEFAULT_METHOD
+    if is_hurried and is_wide(plan.table.x.shape[1]):
+        start = opening_of_wide_table(plan.space, start)
+    optimizer = Optimizer(target, chosen, known.prior, seed=options.seed, start=start)
     try:
         ending: Ending = tune(study, optimizer, executor, budget, watch=watch)
     except KeyboardInterrupt:
