@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from itertools import compress
+from itertools import chain, compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -113,7 +113,7 @@ class _Maker:
 
     def keep_with_hyperparameters(self) -> None:
         """Keep trials that have any of the space's hyperparameters."""
-        names = {name for trial in showing_space(self.trials) for name in trial.params}
+        names = set[str]().union(*(trial.params for trial in showing_space(self.trials)))
         if not names:
             of = [study.name for study in self.studies]
             raise ExperienceError(
@@ -153,42 +153,37 @@ class _Maker:
 
     def inferred_configs(self) -> Encoded:
         """Return the trials in the union of their distributions."""
-        space, unexplained = self._infer_space()
-        values = _values_in(space, self.trials)
-        active = _active_in(space, values)
-        early = _ended_early(self.trials, ~np.isnan(values), active)
+        trials = self.trials
+        showing = _shows_space(trials)
+        space, unexplained = self._infer_space([t.params for t in compress(trials, showing)])
+        values = _values_in(space, trials)
+        recorded, active = ~np.isnan(values), _active_in(space, values)
+        early = _ended_early(showing, recorded, active)
         if early.any():
-            lost = {id(trial) for trial in compress(self.trials, early)}
+            lost = {id(trial) for trial in compress(trials, early)}
             self.keep(lambda trial: id(trial) not in lost, TOLD_IN_PART)
-            values, active = values[~early], active[~early]
-        values[~active] = np.nan
-        showing = {id(trial) for trial in showing_space(self.trials)}
+        studies = [study.name for study in self.studies for _ in study.trials]
+        values, active, showing = values[~early], active[~early], showing[~early]
         for name in unexplained:
-            lacking = [t for t in self.trials if id(t) in showing and name not in t.params]
-            which = {id(trial) for trial in lacking}
-            of = [s.name for s in self.studies if any(id(t) in which for t in s.trials)]
-            self._warn_of_gaps(
-                name,
-                len(lacking),
-                f"{len(showing)} trials ({quote_names(of)}) for no reason that the other "
-                "hyperparameters tell",
-            )
-        return Encoded(space, values)
+            lacks = showing & np.isnan(values[:, space.names.index(name)])
+            of = quote_names(list(dict.fromkeys(compress(studies, lacks))))
+            said = f"{showing.sum()} trials ({of}) for no reason that the other hyperparameters tell"
+            self._warn_of_gaps(name, int(lacks.sum()), said)
+        return Encoded(space, np.where(active, values, np.nan))
 
-    def _infer_space(self) -> tuple[Space, list[str]]:
+    def _infer_space(self, configs: Sequence[Mapping[str, Any]]) -> tuple[Space, list[str]]:
         """Return the space, and the hyperparameters that some trials lack without a reason."""
-        showing = showing_space(self.trials)
-        names = dict.fromkeys(name for trial in showing for name in trial.params)
+        names = list(dict.fromkeys(chain.from_iterable(configs)))
+        wanted = set(names)
         distributions = unite_distributions(
             SeenDistribution(study.name, name, distribution)
             for study in self.studies
             for name, distribution in study.distributions
-            if name in names
+            if name in wanted
         )
         for name in names:
             _check_choices(name, distributions[name])
-        given = {name: distributions[name] for name in names}
-        return infer_space(given, [trial.params for trial in showing])
+        return infer_space({name: distributions[name] for name in names}, configs)
 
     def _warn_of_gaps(self, name: str, n: int, of: str) -> None:
         self.warnings.append(
@@ -303,18 +298,22 @@ def _active_in(space: Space, values: Floats) -> Bools:
     return active
 
 
-def _ended_early(trials: Sequence[StoredTrial], recorded: Bools, active: Bools) -> Bools:
-    """Return (n,), True for a trial that failed before it had drawn what is active in it.
+def _shows_space(trials: Sequence[StoredTrial]) -> Bools:
+    """Return (n,), True for the trials of `showing_space`."""
+    complete = np.array([is_complete(trial) for trial in trials])
+    return complete if complete.any() else np.ones(len(trials), dtype=bool)
 
-    If a trial that succeeded lacks the same of the same active ones, there was no more to draw.
+
+def _ended_early(showing: Bools, recorded: Bools, active: Bools) -> Bools:
+    """Return (n,), True for a trial that failed before it had drawn all that is active in it.
+
+    A trial that lacks the same as a trial that shows the space had no more to draw.
     """
-    lacks = np.asarray((active & ~recorded).any(axis=1))
-    if not lacks.any():
-        return lacks
-    kinds = [row.tobytes() for row in np.hstack([recorded, active])]
-    showing = {id(trial) for trial in showing_space(trials)}
-    whole = {kind for kind, trial in zip(kinds, trials, strict=True) if id(trial) in showing}
-    early: Bools = lacks & np.array([kind not in whole for kind in kinds])
+    early: Bools = (active & ~recorded).any(axis=1) & ~showing
+    if early.any():
+        kinds = np.hstack([recorded, active])
+        whole = {row.tobytes() for row in np.unique(kinds[showing], axis=0)}
+        early[early] = [row.tobytes() not in whole for row in kinds[early]]
     return early
 
 
