@@ -19,7 +19,8 @@ import numpy as np
 from foretune._base.arrays import Floats
 from foretune.errors import UsageError
 from foretune_lab.bench.metrics import mean_over_seeds
-from foretune_lab.bench.results import RUN, Results, curves_of, read
+from foretune_lab.bench.results import Results, curves_of, read
+from foretune_lab.bench.shared_grid import RUN
 
 
 @dataclass(frozen=True)

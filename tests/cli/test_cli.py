@@ -212,7 +212,7 @@ BAD = [
     ("show missing.parquet", "missing.parquet"),
     ("show runs.csv", "runs.csv"),
     ("bench report missing.parquet", "missing.parquet"),
-    ("bench report runs.csv --at x", "whole numbers"),
+    ("bench report runs.csv --at x", "positive numbers"),
     ("bench fetch nonsense -o o.parquet", "nonsense"),
     ("bench run --experience runs.csv --methods gp --out o.parquet", "runs.csv"),
     ("nonsense", "nonsense"),

@@ -39,7 +39,10 @@ from foretune.methods.wrapped import (
     WrappedPrior as WrappedPrior,
     WrappedSurrogate as WrappedSurrogate,
 )
-from foretune.methods.stopping.policies import make_policy as make_policy
+from foretune.methods.stopping.policies import (
+    POLICIES as POLICIES,
+    make_policy as make_policy,
+)
 from foretune.methods.stopping.policy import (
     Decision as Decision,
     StepDecision as StepDecision,

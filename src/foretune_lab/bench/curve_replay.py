@@ -82,6 +82,10 @@ class CurveTask:
     """The median of the losses at the end, diverged ones counting as the worst."""
     complete_cost: float
     """What one complete run costs: the median over the curves that reach the largest step."""
+    first_step: float
+    """The smallest step above 0."""
+    last_step: float
+    """The largest step."""
 
     def regret(self, loss: float) -> float:
         """0 for the best loss at the end of a curve, 1 for the median one and for worse."""
@@ -135,6 +139,8 @@ def curve_task(experience: Experience, name: str, unit: str = STEPS) -> CurveTas
         float(np.nanmin(ends)),
         float(np.median(np.where(np.isnan(ends), worst, ends))),
         float(np.median(complete)),
+        float(min(curve.steps[curve.steps > 0].min(initial=last) for curve in found)),
+        float(last),
     )
 
 
@@ -154,7 +160,7 @@ class CurveRun:
     suggest_seconds: list[float] = field(default_factory=list)
 
     def table(self) -> pa.Table:
-        """One row a decision."""
+        """Return one row for each decision, with the columns `ROW`."""
         n = len(self.cost)
         return pa.table(
             {
@@ -274,15 +280,13 @@ def play_on_curves(
     return CurveReplay(make(), task, costs, CurveRun(task.name, name, seed)).play()
 
 
-def regret_at(run: Any, budgets: Sequence[float]) -> Floats:
+def regret_at(run: Any, budgets: Sequence[float] | Floats) -> Floats:
     """(number of budgets,), the regret when that much had been spent; 1 before the first trial.
 
     run: a frame or a `CurveRun` with `cost` and `regret`, in the order of decisions.
     """
     costs, regrets = np.asarray(run.cost, dtype=float), np.asarray(run.regret, dtype=float)
-    found = np.ones(len(budgets))
-    for place, budget in enumerate(budgets):
-        affordable = regrets[costs <= budget * (1 + 1e-9)]
-        if len(affordable):
-            found[place] = affordable.min()
+    reached = np.minimum.accumulate([1.0, *regrets])
+    affordable = np.searchsorted(costs, np.asarray(budgets) * (1 + 1e-9), side="right")
+    found: Floats = reached[affordable]
     return found

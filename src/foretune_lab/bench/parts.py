@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from foretune.errors import UsageError
 from foretune.plugins import replace_file, try_lock, write_text
+from foretune_lab.bench.curve_replay import CurveRun
 from foretune_lab.bench.results import ReplaySettings
 from foretune_lab.bench.run import MethodRun
 
@@ -91,10 +92,10 @@ class Parts:
         text = json.dumps(asdict(settings), indent=1)
         write_text(self.folder / _SETTINGS, text)
 
-    def add(self, run: MethodRun, settings: ReplaySettings) -> None:
+    def add(self, run: MethodRun | CurveRun, settings: ReplaySettings) -> None:
         """Keep one finished run."""
         key = hashlib.sha256(f"{run.task}\n{run.method}\n{run.seed}".encode()).hexdigest()[:24]
-        rows = run.rows(settings)
+        rows = run.table() if isinstance(run, CurveRun) else run.rows(settings)
         replace_file(self.folder / f"run-{key}.parquet", lambda path: pq.write_table(rows, path))
 
     def count(self) -> int:

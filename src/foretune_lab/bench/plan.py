@@ -9,12 +9,32 @@ import numpy as np
 from foretune.errors import ExperienceError, UsageError
 from foretune.experience import Experience, Split, find_splits
 from foretune.plugins import SILENT, Progress
-from foretune.search import method
-from foretune_lab.bench.run import Group, RunPlan
+from foretune_lab.bench.entrants import Entrant
 from foretune_lab.bench.starts import Beginnings, Start, beginnings, has_recorded_start
 
 SHUFFLE = 0
 """The seed with which tasks are shuffled before the first of them are taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """One run that is to be played."""
+
+    task: str
+    seed: int
+    start: tuple[int, ...] | None = None
+    """Rows of the experience's configurations to begin with; None for the method's own way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Runs of one method that learn from the same tasks."""
+
+    method: str
+    """The name of the competitor in results."""
+    split: Split | None
+    """Whose training and validation tasks are learnt from; None for methods that do not learn."""
+    runs: tuple[RunPlan, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +92,7 @@ def plan_held_out(
 def groups_of(
     experience: Experience,
     splits: Sequence[Split],
-    methods: Sequence[str],
+    entrants: Sequence[Entrant],
     seeds: Sequence[int],
     start: Start,
     *,
@@ -85,26 +105,27 @@ def groups_of(
     Runs that are `done`, as (task, method, seed), are left out.
     """
     shares = _shares(seeds, math.ceil(jobs / len(splits)))
+    methods = [entrant.name for entrant in entrants]
     groups: list[Group] = []
     for split in splits:
         runs = {(task, name, seed) for task in split.test for name in methods for seed in seeds}
         missing = runs.difference(done)
         if missing:
             begun = beginnings(start, experience, split, seeds, progress=progress)
-            for name in methods:
-                groups += _groups_of_split(split, name, shares, begun, missing)
+            for entrant in entrants:
+                groups += _groups_of_split(split, entrant, shares, begun, missing)
     return sorted(groups, key=lambda group: methods.index(group.method))
 
 
 def _groups_of_split(
     split: Split,
-    name: str,
+    entrant: Entrant,
     shares: Sequence[tuple[int, ...]],
     begun: Beginnings,
     missing: Collection[tuple[str, str, int]],
 ) -> list[Group]:
     """Shares of the seeds for a method that learns; single tasks for one that does not."""
-    learns = method(name).transfers
+    name, learns = entrant.name, entrant.method.transfers
     units = (
         [[(task, seed) for task in split.test for seed in share] for share in shares]
         if learns

@@ -11,19 +11,19 @@ import pandas as pd
 from foretune.errors import MethodError, UsageError
 from foretune.experience import LEAVE_ONE_OUT, Experience, fingerprint_of_evaluations
 from foretune.plugins import SILENT, Progress
-from foretune.search import method
+from foretune_lab.bench.curve_settings import CurveSettings
+from foretune_lab.bench.curve_stage import CurveStage
+from foretune_lab.bench.entrants import Entrant, find_entrant
 from foretune_lab.bench.parts import Parts
 from foretune_lab.bench.plan import HeldOut, groups_of, plan_held_out
 from foretune_lab.bench.pools import facts_of, pool_of
 from foretune_lab.bench.results import (
-    COLUMNS,
-    RUN,
     ReplaySettings,
     Results,
-    list_finished_runs,
     read,
     save,
 )
+from foretune_lab.bench.shared_grid import RUN, list_finished_runs
 from foretune_lab.bench.starts import NONE, Start
 from foretune_lab.bench.workers import play_all
 
@@ -32,7 +32,8 @@ def replay(  # noqa: PLR0913 - one argument a choice of the user
     experience: Experience,
     methods: Sequence[str],
     *,
-    trials: int,
+    trials: int = 0,
+    curves: CurveSettings | None = None,
     seeds: int | Sequence[int],
     out: Path,
     tasks: Sequence[str] | None = None,
@@ -59,6 +60,8 @@ def replay(  # noqa: PLR0913 - one argument a choice of the user
     number of jobs.
 
     Arguments:
+        trials: how many trials a run has, without `curves`.
+        curves: play on learning curves, where the budget of a run is its cost.
         seeds: how many, or which.
         tasks: which tasks to replay; all that the split holds out where None.
         tasks_limit: at most so many of these, drawn at random.
@@ -68,17 +71,22 @@ def replay(  # noqa: PLR0913 - one argument a choice of the user
         suite: a name for this collection of tasks in reports.
     """
     seeds = tuple(range(seeds)) if isinstance(seeds, int) else tuple(dict.fromkeys(seeds))
-    _check_counts(methods=len(methods), trials=trials, seeds=len(seeds), jobs=jobs)
+    _check_counts(methods=len(methods), seeds=len(seeds), jobs=jobs)
+    if curves is None:
+        _check_counts(trials=trials)
     if tasks_limit is not None:
         _check_counts(tasks_limit=tasks_limit)
     begin = Start.parse(start)
     # Compact as the file is that workers read: runs begin with rows of its configurations.
     names = list(objectives or [experience.metrics[0].name])
     experience = experience.with_metrics(names).compact()
-    settings = _settings(experience, suite, trials, split, begin)
+    settings = _settings(experience, suite, trials, split, begin, curves)
     held = plan_held_out(experience, split, begin, tasks, tasks_limit)
-    for name in methods:
-        _check_method(name, settings, held)
+    entrants = [find_entrant(name, on_curves=curves is not None) for name in dict.fromkeys(methods)]
+    for entrant in entrants:
+        _check_entrant(entrant, settings, held)
+    if curves is not None:
+        _check_curves(experience, curves, held)
     parts = Parts.beside(out)
     _earlier(out, parts, settings)  # what is refused leaves not even a lock behind
     with parts.alone():
@@ -86,7 +94,7 @@ def replay(  # noqa: PLR0913 - one argument a choice of the user
         groups = groups_of(
             experience,
             held.splits,
-            tuple(dict.fromkeys(methods)),
+            entrants,
             seeds,
             begin,
             jobs=jobs,
@@ -145,7 +153,12 @@ def _check_counts(**counts: int) -> None:
 
 
 def _settings(
-    experience: Experience, suite: str, trials: int, split: str, start: Start
+    experience: Experience,
+    suite: str,
+    trials: int,
+    split: str,
+    start: Start,
+    curves: CurveSettings | None,
 ) -> ReplaySettings:
     if not suite or any(character in suite for character in '/\\:*?"<>|'):
         raise UsageError(
@@ -157,19 +170,34 @@ def _settings(
         )
     return ReplaySettings(
         suite=suite,
-        trials=trials,
+        trials=trials if curves is None else 0,
         split=split,
         objectives=tuple(metric.name for metric in experience.metrics),
         directions=tuple(str(metric.direction) for metric in experience.metrics),
         experience=fingerprint_of_evaluations(experience),
         start=str(start),
         notes=fingerprint_of_notes(experience, split, start),
+        curves=curves,
     )
 
 
-def _check_method(name: str, settings: ReplaySettings, held: HeldOut) -> None:
+def _check_curves(experience: Experience, curves: CurveSettings, held: HeldOut) -> None:
+    """Refuse tasks that cannot be played on curves, before anything is written."""
+    if len(experience.metrics) > 1:
+        raise UsageError(
+            "a replay on curves has one objective, but got "
+            f"{', '.join(metric.name for metric in experience.metrics)}: choose one of them",
+            rule="one-objective",
+            field="objectives",
+            value=len(experience.metrics),
+        )
+    for task in (task for split in held.splits for task in split.test):
+        curves.step_range(CurveStage.of(experience, task, curves).task)
+
+
+def _check_entrant(entrant: Entrant, settings: ReplaySettings, held: HeldOut) -> None:
     """Refuse a method that cannot run, before anything is written."""
-    chosen = method(name)
+    name, chosen = entrant.name, entrant.method
     chosen.learner()
     if chosen.transfers and not all(s.train + s.validation for s in held.splits):
         raise MethodError(
@@ -232,13 +260,18 @@ def _merge_results(
     held_out_tasks: int,
 ) -> Results:
     """All rows, and what a report must know about the tasks they are of."""
-    tables = [earlier.rows if earlier is not None else None, parts.rows()]
-    rows = pd.concat([table for table in tables if table is not None])
-    # A stop between writing the output and removing the parts leaves runs in both.
-    rows = rows.drop_duplicates([*RUN, "trial"], ignore_index=True)
-    extra = [column for column in rows.columns if column not in COLUMNS]
+    rows = parts.rows()
+    if earlier is not None and rows is not None:
+        # A stop between writing the output and removing the parts leaves runs in both.
+        rows = rows[~pd.MultiIndex.from_frame(rows[RUN]).isin(earlier.runs)]
+    tables = [
+        table for table in (None if earlier is None else earlier.rows, rows) if table is not None
+    ]
+    joined = pd.concat(tables, ignore_index=True)
+    extra = [column for column in joined.columns if column not in settings.columns]
     pools = {
         str(task): facts_of(pool_of(experience, str(task)), settings.trials)
-        for task in rows["task"].unique()
+        for task in joined["task"].unique()
+        if settings.curves is None
     }
-    return Results(settings, pools, rows[[*COLUMNS, *extra]], held_out_tasks)
+    return Results(settings, pools, joined[[*settings.columns, *extra]], held_out_tasks)

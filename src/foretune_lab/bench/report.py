@@ -1,6 +1,6 @@
 """A report on results: tables for the terminal and for files, and figures."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +10,7 @@ from foretune.report import count_text
 from foretune.search import METHODS
 from foretune_lab.bench import measures, summary
 from foretune_lab.bench.comparison import Compared, compare_methods, compare_over_suites
+from foretune_lab.bench.curve_report import report_on_curves
 from foretune_lab.bench.figures import distance_curves, figures_of_ranks, figures_of_suite
 from foretune_lab.bench.results import Curves, Results, curves_of, merge, read
 from foretune_lab.drawing.figures import save_figure
@@ -39,7 +40,7 @@ def report(
     results: Sequence[Path],
     out: Path,
     *,
-    trials: Sequence[int] = CHECKPOINTS,
+    at: Sequence[float] | None = None,
     methods: Sequence[str] | None = None,
     baseline: str | None = None,
 ) -> Report:
@@ -47,14 +48,17 @@ def report(
 
     Arguments:
         results: files that `replay` has written; those of one suite are joined.
-        trials: after how many trials tables and diagrams look.
+        at: after how many trials tables and diagrams look (`CHECKPOINTS` where None), or after
+            how many complete runs on learning curves (`COSTS` where None).
         methods: which to compare, in this order; all, in the registry's order, where None.
         baseline: what RED compares with; `random`, or else the first method, where None.
     """
-    suites = [
-        curves_of(suite, methods or _in_the_registrys_order(suite))
-        for suite in merge([read(path) for path in results])
-    ]
+    merged = merge([read(path) for path in results])
+    if any(suite.settings.curves is not None for suite in merged):
+        made = report_on_curves(merged, at, methods)
+        return _write(out, made.tables, made.figures, made.text)
+    trials = _whole(CHECKPOINTS if at is None else at)
+    suites = [curves_of(suite, methods or _in_the_registrys_order(suite)) for suite in merged]
     tables = _overview(suites)
     drawn: dict[str, Figure] = {}
     together = compare_over_suites(suites)
@@ -66,13 +70,20 @@ def report(
         checkpoints = _within(trials, curves.trials)
         tables += _tables(curves, checkpoints, _baseline(curves, baseline))
         drawn |= figures_of_suite(curves) | figures_of_ranks(compare_methods(curves), checkpoints)
+    return _write(out, tables, drawn, _text(suites, tables))
+
+
+def _write(
+    out: Path, tables: Sequence[TextTable], drawn: "Mapping[str, Figure]", text: str
+) -> Report:
+    """Write all files of a report."""
     out.mkdir(parents=True, exist_ok=True)
     figures = [path for name, figure in drawn.items() for path in save_figure(figure, out, name)]
     for table in tables:
         (out / f"{table.name}.csv").write_text(table.csv(), encoding="utf-8")
     page = out / "report.md"
     page.write_text(_page(tables, figures), encoding="utf-8")
-    return Report(tuple(tables), _text(suites, tables), page, tuple(figures))
+    return Report(tuple(tables), text, page, tuple(figures))
 
 
 def _in_the_registrys_order(results: Results) -> list[str]:
@@ -134,6 +145,20 @@ def _text(suites: Sequence[Curves], tables: Sequence[TextTable]) -> str:
 def _page(tables: Sequence[TextTable], figures: Sequence[Path]) -> str:
     pictures = [f"![{path.stem}]({path.name})\n" for path in figures if path.suffix == ".png"]
     return "\n".join(["# Benchmark report\n", *(table.markdown() for table in tables), *pictures])
+
+
+def _whole(at: Sequence[float]) -> list[int]:
+    """The checkpoints as numbers of trials."""
+    for number in at:
+        if number != int(number):
+            raise UsageError(
+                f"a report on trials looks after whole numbers of them, but got {number:g}: say "
+                "10,50",
+                rule="report-trials",
+                field="at",
+                value=number,
+            )
+    return [int(number) for number in at]
 
 
 def _within(trials: Sequence[int], last: int) -> list[int]:

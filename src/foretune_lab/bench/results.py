@@ -1,7 +1,7 @@
 """Results of a replay: one Parquet file a suite, holding all that a report needs."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from foretune.errors import ExperienceError, ForetuneError, UsageError
-from foretune.numerics import Bools, Floats, Ints
+from foretune.numerics import Floats, Ints
 from foretune.plugins import replace_file
 from foretune.report import count_text
+from foretune_lab.bench.curve_replay import ROW
+from foretune_lab.bench.curve_settings import CurveSettings
 from foretune_lab.bench.metrics import best_so_far
 from foretune_lab.bench.pools import PoolFacts
+from foretune_lab.bench.shared_grid import RUN, find_shared_grid, list_finished_runs
 
-FORMAT_VERSION = 1
-RUN = ["task", "method", "seed"]
+FORMAT_VERSION = 2
+"""Version 2 has results on learning curves; all others are still written as version 1."""
 COLUMNS = ["suite", *RUN, "trial", "value", "best", "suggest_seconds", "learn_seconds"]
 _METADATA_KEY = b"foretune.results"
 
@@ -30,6 +33,7 @@ class ReplaySettings:
 
     suite: str
     trials: int
+    """0 on learning curves, where the budget counts."""
     split: str
     objectives: tuple[str, ...]
     directions: tuple[str, ...]
@@ -41,23 +45,38 @@ class ReplaySettings:
     notes: str | None = None
     """The fingerprint of what else of the experience the runs used: see `fingerprint_of_notes`.
     Empty where they used nothing else; None where an older file does not say."""
+    curves: CurveSettings | None = None
+    """Set if runs were played on learning curves."""
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "ReplaySettings":
         """Read what `dataclasses.asdict` gave, after a journey through JSON."""
         lists = {name: tuple(plain[name]) for name in ("objectives", "directions")}
-        return cls(**{**plain, **lists})
+        curves = plain.get("curves")
+        played = None if curves is None else CurveSettings.from_dict(curves)
+        return cls(**{**plain, **lists, "curves": played})
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that the rows of results have."""
+        return COLUMNS if self.curves is None else ROW
 
     def difference(self, other: "ReplaySettings") -> str:
         """In words, the first thing in which `other` differs; empty where nothing does."""
-        for name, mine in asdict(self).items():
-            theirs = getattr(other, name)
+        others = other._by_name()
+        for name, mine in self._by_name().items():
+            theirs = others.get(name)
             if mine == theirs or name == "notes":
                 continue
             if name == "experience":
                 return "another experience"
             return f"{name} {_format_setting(mine)} instead of {_format_setting(theirs)}"
         return _difference_of_notes(self.notes, other.notes)
+
+    def _by_name(self) -> dict[str, Any]:
+        """Return all settings by name, those of curves among them."""
+        plain = {name: value for name, value in asdict(self).items() if name != "curves"}
+        return {**plain, **({} if self.curves is None else self.curves.flat())}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +87,8 @@ class Results:
     pools: Mapping[str, PoolFacts]
     """By task."""
     rows: pd.DataFrame
-    """One row a trial: `COLUMNS`, and `value_NAME` for each of several objectives."""
+    """One row a trial: `COLUMNS`, and `value_NAME` for each of several objectives. On learning
+    curves one row a decision, in their order: `ROW`."""
     held_out: int | None = None
     """How many tasks could have been replayed; None where that is not known."""
 
@@ -125,21 +145,16 @@ class Curves:
         return int(self.values.shape[3])
 
 
-def list_finished_runs(rows: pd.DataFrame) -> set[tuple[str, str, int]]:
-    """The runs in a table of rows, as (task, method, seed)."""
-    unique = rows[RUN].drop_duplicates()
-    return {(str(task), str(method), int(seed)) for task, method, seed in unique.to_numpy()}
-
-
 def save(results: Results, path: Path) -> None:
     """Write the file in one step: it is there whole, or not at all."""
     metadata = {
-        "version": FORMAT_VERSION,
+        "version": 1 if results.settings.curves is None else FORMAT_VERSION,
         "settings": asdict(results.settings),
         "pools": {task: facts.to_dict() for task, facts in results.pools.items()},
         "held_out": results.held_out,
     }
-    ordered = results.rows.sort_values([*RUN, "trial"], ignore_index=True)
+    order = RUN if results.settings.curves is not None else [*RUN, "trial"]
+    ordered = results.rows.sort_values(order, ignore_index=True, kind="stable")
     table = pa.Table.from_pandas(ordered, preserve_index=False)
     table = table.replace_schema_metadata({_METADATA_KEY: json.dumps(metadata).encode()})
     replace_file(path, lambda unfinished: pq.write_table(table, unfinished, compression="zstd"))
@@ -184,10 +199,10 @@ def _decode_results(path: Path, table: pa.Table) -> Results:
     rows = table.to_pandas()
     _check(path, metadata, rows)
     pools = {task: PoolFacts.from_dict(facts) for task, facts in metadata["pools"].items()}
-    for task in rows["task"].unique():
-        if task not in pools:
-            raise LookupError(f"nothing is known of the task {task}")
     settings = ReplaySettings.from_dict(metadata["settings"])
+    for task in rows["task"].unique():
+        if task not in pools and settings.curves is None:
+            raise LookupError(f"nothing is known of the task {task}")
     return Results(settings, pools, rows, metadata.get("held_out"))
 
 
@@ -202,28 +217,9 @@ def merge(parts: Sequence[Results]) -> list[Results]:
 
 def curves_of(results: Results, methods: Iterable[str] | None = None) -> Curves:
     """Arrange the runs that all methods share as arrays; methods in the order they are named."""
-    rows = results.rows
-    names = tuple(dict.fromkeys(methods if methods is not None else rows["method"].unique()))
-    runs = {name: {(t, s) for t, m, s in results.runs if m == name} for name in names}
-    for name in names:
-        if not runs[name]:
-            raise UsageError(
-                f"a method to report must have runs on '{results.settings.suite}', but '{name}' "
-                f"has none: choose among {', '.join(rows['method'].unique())}",
-                rule="method-without-runs",
-                field="methods",
-                value=name,
-            )
-    tasks, seeds = _common_grid(list(runs.values()))
-    if not tasks or not seeds:
-        raise UsageError(
-            f"methods are compared on tasks and seeds they share, but {', '.join(names)} share "
-            f"none on '{results.settings.suite}': run the missing ones",
-            rule="nothing-shared",
-            field="methods",
-            value=tuple(names),
-        )
-    kept = rows[rows["method"].isin(names) & rows["task"].isin(tasks) & rows["seed"].isin(seeds)]
+    grid = find_shared_grid(results.rows, results.settings.suite, methods)
+    names, tasks, seeds = grid.methods, grid.tasks, grid.seeds
+    kept = grid.select(results.rows)
     return Curves(
         settings=results.settings,
         methods=names,
@@ -233,7 +229,7 @@ def curves_of(results: Results, methods: Iterable[str] | None = None) -> Curves:
         values=_fill_grid(kept, names, tasks, seeds, results.settings),
         suggest_seconds=_mean_by_method(kept, "suggest_seconds", names),
         learn_seconds=_mean_by_method(kept[kept["trial"] == 1], "learn_seconds", names),
-        left_out=sum(map(len, runs.values())) - len(names) * len(tasks) * len(seeds),
+        left_out=grid.left_out,
         held_out=results.held_out,
     )
 
@@ -241,38 +237,6 @@ def curves_of(results: Results, methods: Iterable[str] | None = None) -> Curves:
 def value_columns(objectives: Sequence[str]) -> list[str]:
     """Where the losses stand: `value`, or one column for each of several objectives."""
     return ["value"] if len(objectives) == 1 else [f"value_{name}" for name in objectives]
-
-
-def _common_grid(runs: list[set[tuple[str, int]]]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Tasks and seeds of a full grid: every method has a run with each seed on each task.
-
-    Where not every task has every seed, some of either are dropped so that many runs are kept,
-    and of equally many runs those of more tasks. To keep the most of all would take too long.
-    """
-    common = set.intersection(*runs)
-    tasks, seeds = sorted({task for task, _ in common}), sorted({seed for _, seed in common})
-    has = np.array([[(task, seed) in common for seed in seeds] for task in tasks], dtype=bool)
-    if not has.size:
-        return (), ()
-    grids = [*_full_grids(has), *((rows, columns) for columns, rows in _full_grids(has.T))]
-    kept_tasks, kept_seeds = max(
-        grids, key=lambda grid: (len(grid[0]) * len(grid[1]), len(grid[0]))
-    )
-    return tuple(tasks[row] for row in kept_tasks), tuple(seeds[column] for column in kept_seeds)
-
-
-def _full_grids(has: Bools) -> Iterator[tuple[list[int], list[int]]]:
-    """For each number of columns the rows that have them all, and these columns.
-
-    The column that comes next is the one that most of the remaining rows have.
-    """
-    rows, columns = np.arange(len(has)), list[int]()
-    while len(columns) < has.shape[1]:
-        counts = has[rows].sum(axis=0)
-        counts[columns] = -1
-        columns.append(int(np.argmax(counts)))
-        rows = rows[has[rows, columns[-1]]]
-        yield rows.tolist(), sorted(columns)
 
 
 def _fill_grid(
@@ -350,10 +314,11 @@ def _check(path: Path, metadata: Mapping[str, Any], rows: pd.DataFrame) -> None:
             field="results",
             value=version,
         )
-    missing = [column for column in COLUMNS if column not in rows.columns]
+    wanted = COLUMNS if metadata["settings"].get("curves") is None else ROW
+    missing = [column for column in wanted if column not in rows.columns]
     if missing or rows.empty:
         raise ExperienceError(
-            f"results must hold runs with the columns {', '.join(COLUMNS)}, but '{path}' "
+            f"results must hold runs with the columns {', '.join(wanted)}, but '{path}' "
             f"{'lacks ' + ', '.join(missing) if missing else 'is empty'}: run the benchmark again",
             rule="results-columns",
             field="results",

@@ -1,8 +1,9 @@
 """Playing one method on one task: learning from the other tasks, then trials from the pool."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 
@@ -10,35 +11,19 @@ import numpy as np
 import pyarrow as pa
 
 from foretune.errors import explain_missing_extras
-from foretune.experience import Experience, Split, Status, for_learning
+from foretune.experience import Experience, Status, for_learning
 from foretune.methods import Prior, Target
 from foretune.numerics import Floats
 from foretune.plugins import SILENT, quote_names
-from foretune.search import Method, Optimizer, Told, method
+from foretune.search import Method, Optimizer, Told
+from foretune_lab.bench.curve_replay import CurveRun
+from foretune_lab.bench.curve_stage import CurveStage
+from foretune_lab.bench.entrants import Entrant, find_entrant
 from foretune_lab.bench.metrics import best_so_far
+from foretune_lab.bench.plan import Group, RunPlan
 from foretune_lab.bench.pools import TaskPool, pool_of
 from foretune_lab.bench.results import ReplaySettings, value_columns
 from foretune_lab.bench.starts import seed_on_task
-
-
-@dataclass(frozen=True, slots=True)
-class RunPlan:
-    """One run that is to be played."""
-
-    task: str
-    seed: int
-    start: tuple[int, ...] | None = None
-    """Rows of the experience's configurations to begin with; None for the method's own way."""
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Runs of one method that learn from the same tasks."""
-
-    method: str
-    split: Split | None
-    """Whose training and validation tasks are learnt from; None for methods that do not learn."""
-    runs: tuple[RunPlan, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,30 +65,55 @@ class _Learnt:
     seconds: float
 
 
-def play(experience: Experience, group: Group, settings: ReplaySettings) -> Iterator[MethodRun]:
-    """The runs of the group, one after the other."""
-    chosen = method(group.method)
+def play(
+    experience: Experience, group: Group, settings: ReplaySettings
+) -> Iterator[MethodRun | CurveRun]:
+    """Yield the runs of the group, one after the other."""
+    entrant = find_entrant(group.method, on_curves=settings.curves is not None)
     seeds = sorted({run.seed for run in group.runs})
     past = None if group.split is None else for_learning(experience, group.split)
     held_out = list(dict.fromkeys(run.task for run in group.runs))
     with _name_run_in_errors(f"'{group.method}' was learning, for {quote_names(held_out)}"):
-        learnt = dict(zip(seeds, _learn(chosen, past, seeds), strict=True))
+        learnt = dict(zip(seeds, _learn(entrant.method, past, seeds), strict=True))
     for task in held_out:
-        pool = pool_of(experience, task)
-        target = Target(
-            space=experience.space,
-            objectives=settings.objectives,
-            pool=pool.configs,
-            meta_features=experience.meta_features.get(task, {}),
-        )
+        stage = _stage_of(experience, task, settings)
         for run in (run for run in group.runs if run.task == task):
-            prior, learn_seconds = learnt[run.seed].prior, learnt[run.seed].seconds
-            start = None if run.start is None else experience.configs.take(list(run.start))
-            seed = seed_on_task(run.seed, task)
-            make = partial(Optimizer, target, chosen, prior, seed=seed, start=start)
             with _name_run_in_errors(f"'{group.method}' was on '{task}' with seed {run.seed}"):
-                losses, seconds = _trials(make, pool, settings.trials)
-            yield MethodRun(task, group.method, run.seed, losses, seconds, learn_seconds)
+                played = stage.play(entrant, learnt[run.seed].prior, run)
+            if isinstance(played, MethodRun):
+                played = replace(played, learn_seconds=learnt[run.seed].seconds)
+            yield played
+
+
+def _stage_of(
+    experience: Experience, task: str, settings: ReplaySettings
+) -> "_PoolStage | CurveStage":
+    if settings.curves is not None:
+        return CurveStage.of(experience, task, settings.curves)
+    return _PoolStage(experience, pool_of(experience, task), settings)
+
+
+@dataclass(frozen=True, slots=True)
+class _PoolStage:
+    """A task with the values of complete trials, on which runs are played."""
+
+    experience: Experience
+    pool: TaskPool
+    settings: ReplaySettings
+
+    def play(self, entrant: Entrant, prior: Prior, run: RunPlan) -> MethodRun:
+        """Play one run; the seconds of learning are not known here."""
+        target = Target(
+            space=self.experience.space,
+            objectives=self.settings.objectives,
+            pool=self.pool.configs,
+            meta_features=self.experience.meta_features.get(run.task, {}),
+        )
+        start = None if run.start is None else self.experience.configs.take(list(run.start))
+        seed = seed_on_task(run.seed, run.task)
+        make = partial(Optimizer, target, entrant.method, prior, seed=seed, start=start)
+        losses, seconds = _trials(make, self.pool, self.settings.trials)
+        return MethodRun(run.task, entrant.name, run.seed, losses, seconds, math.nan)
 
 
 @contextmanager

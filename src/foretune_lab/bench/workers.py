@@ -17,8 +17,9 @@ from foretune.errors import ForetuneError, MethodError
 from foretune.experience import Experience
 from foretune.plugins import ONE_NUMERIC_THREAD, Progress
 from foretune_lab.bench.parts import Parts
+from foretune_lab.bench.plan import Group
 from foretune_lab.bench.results import ReplaySettings
-from foretune_lab.bench.run import Group, play
+from foretune_lab.bench.run import play
 
 
 def play_all(

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -43,7 +43,7 @@ STYLE: dict[Any, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class PlotLine:
-    """One line over trials 1, 2, 3, ..., with a band where there is one."""
+    """One line over trials 1, 2, 3, ... or over costs, with a band where there is one."""
 
     name: str
     values: Floats
@@ -54,20 +54,28 @@ class PlotLine:
 
 
 def draw_curves(
-    curves: Sequence[PlotLine], *, title: str, ylabel: str, log: bool = False
+    curves: Sequence[PlotLine],
+    *,
+    title: str,
+    ylabel: str,
+    log: bool = False,
+    costs: Floats | None = None,
 ) -> "Figure":
-    """Lines over trials, each labelled at its end."""
+    """Draw lines over trials, or over these costs, each labelled at its end."""
     with figure_style():
         figure, (axes,) = empty_panels(1, width=7.2, height=4.2)
         places = iter(range(len(curves)))
         for curve in curves:
-            _draw_curve(axes, curve, None if curve.reference else next(places))
+            _draw_curve(axes, curve, None if curve.reference else next(places), costs)
         if log and any((curve.values > 0).any() for curve in curves):
-            _logarithmic(axes)
-        longest = max(len(curve.values) for curve in curves)
-        axes.set_xlim(1, max(longest, 2))
+            _logarithmic(axes, "y")
+        if costs is None:
+            axes.set_xlim(1, max(2, *(len(curve.values) for curve in curves)))
+        else:
+            _logarithmic(axes, "x")
+            axes.set_xlim(costs[0], costs[-1])
         axes.set_title(title)
-        axes.set_xlabel("trials")
+        axes.set_xlabel("trials" if costs is None else "cost (complete runs)")
         axes.set_ylabel(ylabel)
         figure.draw_without_rendering()  # settles the scales that the labels are placed by
         _label_ends(axes)
@@ -130,24 +138,25 @@ def empty_panels(n: int, *, width: float, height: float) -> "tuple[Figure, list[
     return figure, [figure.add_subplot(1, n, place + 1) for place in range(n)]
 
 
-def _logarithmic(axes: "Axes") -> None:
-    """A logarithmic vertical axis with plain numbers at 1, 2 and 5."""
+def _logarithmic(axes: "Axes", which: Literal["x", "y"]) -> None:
+    """Make an axis logarithmic, with plain numbers at 1, 2 and 5."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    (axes.set_xscale if which == "x" else axes.set_yscale)("log")
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
-def _draw_curve(axes: "Axes", curve: PlotLine, place: int | None) -> None:
+def _draw_curve(axes: "Axes", curve: PlotLine, place: int | None, costs: Floats | None) -> None:
     colour = REFERENCE_COLOUR if place is None else PALETTE[place % len(PALETTE)]
     dash = (0, (2, 2)) if place is None else DASHES[place // len(PALETTE) % len(DASHES)]
-    trials = np.arange(1, len(curve.values) + 1)
+    x = np.arange(1, len(curve.values) + 1) if costs is None else costs
     width = 1.4 if curve.reference else 1.9
-    axes.plot(trials, curve.values, color=colour, linestyle=dash, linewidth=width, label=curve.name)
+    axes.plot(x, curve.values, color=colour, linestyle=dash, linewidth=width, label=curve.name)
     if curve.low is not None and curve.high is not None:
-        axes.fill_between(trials, curve.low, curve.high, color=colour, alpha=0.11, linewidth=0)
+        axes.fill_between(x, curve.low, curve.high, color=colour, alpha=0.11, linewidth=0)
 
 
 def _label_ends(axes: "Axes") -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from foretune.experience import Direction, Experience, Metric
+from foretune.experience.curves import curves_from_arrays
 from foretune.methods.contracts import Learner, Prior, Surrogate, Target
 from foretune.methods.wrapped import WrappedPrior
 from foretune.search import method
@@ -17,6 +18,9 @@ from foretune_lab.bench.pools import PoolFacts
 from foretune_lab.bench.results import ReplaySettings, Results
 
 SPACE = Space.of({"rate": (0.0, 1.0), "kind": ["a", "b"]})
+CURVE_SPACE = Space.of({"x": (0.0, 1.0)})
+LAST = 9
+"""The last step of curves."""
 
 
 def table(tasks: int = 3, configs: int = 12, direction: Direction = Direction.MIN) -> Experience:
@@ -32,6 +36,33 @@ def table(tasks: int = 3, configs: int = 12, direction: Direction = Direction.MI
         metrics,
         matrices,
         splits={"paper": {"train": names[:1], "validation": names[1:2], "test": names[2:]}},
+    )
+
+
+def table_with_curves(ends: list[list[float]], pace: list[float] | None = None) -> Experience:
+    """Tasks with these losses at the end of nine steps; all are 0.9 before.
+
+    pace: the seconds of a step, one a configuration.
+    """
+    tasks, n = len(ends), len(ends[0])
+    steps = np.arange(1.0, LAST + 1)
+    values = [[*[0.9] * (LAST - 1), end] for of in ends for end in of]
+    seconds = [steps * each for each in (pace or [1.0] * n)] * tasks
+    x = np.linspace(0.0, 1.0, n).tolist()
+    return Experience.build(
+        CURVE_SPACE,
+        [Metric("error")],
+        [f"task{number}" for number in range(tasks)],
+        np.repeat(np.arange(tasks), n),
+        CURVE_SPACE.from_columns({"x": x}, n),
+        np.tile(np.arange(n), tasks),
+        np.concatenate(ends),
+        curves=curves_from_arrays(
+            [LAST] * n * tasks,
+            np.tile(steps, n * tasks),
+            np.concatenate(values),
+            np.concatenate(seconds),
+        ),
     )
 
 

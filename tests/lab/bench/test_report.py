@@ -38,7 +38,7 @@ def table_named(made, name):
 
 @pytest.mark.usefixtures("no_pictures")
 def test_numbers_of_the_tables(file, tmp_path):
-    made = report([file], tmp_path / "report", trials=[1, 3, 99])
+    made = report([file], tmp_path / "report", at=[1, 3, 99])
     adtm = table_named(made, "toy-adtm")
     assert adtm.columns == ("method", "n=1", "n=3")
     assert [row[0] for row in adtm.rows] == ["random", "gp", "random (exact)"]
@@ -63,7 +63,7 @@ def test_numbers_of_the_tables(file, tmp_path):
 
 def test_files_of_a_report(file, tmp_path):
     out = tmp_path / "report"
-    made = report([file], out, trials=[3])
+    made = report([file], out, at=[3])
     names = {path.name for path in out.iterdir()}
     stems = ["toy-adtm", "toy-rank", "toy-regret", "toy-critical-difference-3"]
     assert {f"{stem}.{kind}" for stem in stems for kind in ("png", "svg")} <= names
@@ -80,7 +80,7 @@ def test_files_of_a_report(file, tmp_path):
 
 @pytest.mark.usefixtures("no_pictures")
 def test_the_text_shows_plot_and_tables(file, tmp_path):
-    text = report([file], tmp_path / "report", trials=[3]).text
+    text = report([file], tmp_path / "report", at=[3]).text
     assert "toy: average distance to the minimum over trials" in text
     assert "└──" in text
     assert "Improvement over exact random search" in text
@@ -88,7 +88,7 @@ def test_the_text_shows_plot_and_tables(file, tmp_path):
 
 @pytest.mark.usefixtures("no_pictures")
 def test_the_order_of_methods_is_the_callers_or_the_registrys(file, tmp_path):
-    made = report([file], tmp_path / "report", methods=["gp", "random"], baseline="gp", trials=[1])
+    made = report([file], tmp_path / "report", methods=["gp", "random"], baseline="gp", at=[1])
     assert [row[0] for row in table_named(made, "toy-rank").rows] == ["gp", "random"]
     assert table_named(made, "toy-red").rows[1][1] == "+50.00% ± 0.00"
 
@@ -98,7 +98,7 @@ def test_several_suites_are_reported_together_too(file, tmp_path):
     runs = {("t9", "random", 0): [0.5, 0.5], ("t9", "gp", 0): [0.6, 0.6]}
     save(results(runs, {"t9": facts(trials=2)}, suite="other"), other)
     out = tmp_path / "report"
-    made = report([file, other], out, trials=[1, 2])
+    made = report([file, other], out, at=[1, 2])
     ranks = {row[0]: row[1] for row in table_named(made, "overall-rank").rows}
     assert ranks["gp"].startswith("1.14 ±")
     gains = table_named(made, "improvement")
@@ -109,12 +109,12 @@ def test_several_suites_are_reported_together_too(file, tmp_path):
 
 @pytest.mark.usefixtures("no_pictures")
 def test_a_report_says_how_the_runs_were_made(file, tmp_path):
-    made = report([file], tmp_path / "report", trials=[1])
+    made = report([file], tmp_path / "report", at=[1])
     [row] = table_named(made, "runs").rows
     assert row == ("toy", "6", 2, 3, "leave-one-out", "none", "error")
     sampled = replace(read(file), held_out=40)
     save(replace(sampled, settings=replace(sampled.settings, start="random:2")), file)
-    [row] = table_named(report([file], tmp_path / "again", trials=[1]), "runs").rows
+    [row] = table_named(report([file], tmp_path / "again", at=[1]), "runs").rows
     assert row == ("toy", "6 of 40", 2, 3, "leave-one-out", "random:2", "error")
 
 
@@ -126,7 +126,7 @@ def test_a_report_of_several_objectives_is_about_hypervolume(tmp_path):
     settings = replace(whole.settings, objectives=("x", "y"), directions=("min", "min"))
     path = tmp_path / "both.parquet"
     save(replace(whole, settings=settings, rows=rows, pools={"t1": pool}), path)
-    made = report([path], tmp_path / "report", trials=[1, 2])
+    made = report([path], tmp_path / "report", at=[1, 2])
     shares = table_named(made, "toy-hypervolume").rows
     assert shares[0][1:] == (pytest.approx(1 / 3), 0.0)
     assert (tmp_path / "report" / "toy-hypervolume.png").exists()
@@ -147,7 +147,7 @@ def test_runs_that_were_left_out_are_counted(tmp_path):
     ("wish", "rule", "value"),
     [
         ({"baseline": "smac"}, "unknown-baseline", "smac"),
-        ({"trials": [0]}, "report-trials", 0),
+        ({"at": [0]}, "report-trials", 0),
         ({"methods": ["smac"]}, "method-without-runs", "smac"),
     ],
 )
@@ -161,7 +161,7 @@ def test_wishes_that_cannot_be_met_write_nothing(file, tmp_path, wish, rule, val
 def test_one_sample_says_nothing_about_its_spread(tmp_path):
     path = tmp_path / "results.parquet"
     save(results({("t1", "random", 0): [1.0], ("t1", "gp", 0): [0.5]}), path)
-    made = report([path], tmp_path / "report", trials=[1])
+    made = report([path], tmp_path / "report", at=[1])
     assert table_named(made, "toy-rank").rows[1] == ("gp", "1.00 ± -")
     assert table_named(made, "toy-red").rows[1] == ("gp", "-50.00% ± -")
 
@@ -171,7 +171,7 @@ def test_the_spread_of_a_rank_is_not_cut_where_ranks_end(tmp_path):
     path = tmp_path / "results.parquet"
     runs = {("t1", "random", 0): [1.0], ("t1", "gp", 0): [0.5]}
     save(results(runs | {("t2", "random", 0): [0.5], ("t2", "gp", 0): [1.0]}), path)
-    made = report([path], tmp_path / "report", trials=[1])
+    made = report([path], tmp_path / "report", at=[1])
     # Ranks 1 and 2: t(0.975, 1) = 12.71 times 0.5.
     assert table_named(made, "toy-rank").rows[1] == ("gp", "1.50 ± 6.35")
 

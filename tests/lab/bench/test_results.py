@@ -184,10 +184,10 @@ def test_another_parquet_file_is_refused(tmp_path):
 def test_a_newer_file_is_refused(tmp_path):
     path = tmp_path / "results.parquet"
     pq.write_table(
-        pa.table({"task": ["t1"]}).replace_schema_metadata({"foretune.results": '{"version": 2}'}),
+        pa.table({"task": ["t1"]}).replace_schema_metadata({"foretune.results": '{"version": 3}'}),
         path,
     )
-    with refuses("results-version", value=2):
+    with refuses("results-version", value=3):
         read(path)
 
 

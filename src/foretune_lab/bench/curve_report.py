@@ -1,0 +1,231 @@
+"""A report on replays on learning curves: regret against cost, and ranks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from foretune.errors import UsageError
+from foretune.numerics import Floats
+from foretune.report import count_text
+from foretune_lab.bench.curve_replay import regret_at
+from foretune_lab.bench.curve_settings import CurveSettings
+from foretune_lab.bench.metrics import bootstrap_band, half_width, mean_over_seeds, ranks_by_task
+from foretune_lab.bench.results import ReplaySettings, Results
+from foretune_lab.bench.shared_grid import SharedGrid, find_shared_grid
+from foretune_lab.drawing.figures import PlotLine, draw_curves
+from foretune_lab.drawing.tables import Cell, TextTable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COSTS = (1.0, 2.0, 5.0, 10.0, 20.0)
+"""After how many complete runs tables look."""
+DRAWN = 200
+"""At this many costs lines are drawn."""
+CHEAPEST = 0.1
+"""The smallest cost that is drawn, in complete runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class CurveReport:
+    """The tables and figures of a report, before they are written."""
+
+    tables: tuple[TextTable, ...]
+    figures: "Mapping[str, Figure]"
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CurveScores:
+    """The runs that all methods of a suite share, as arrays."""
+
+    settings: ReplaySettings
+    curves: CurveSettings
+    grid: SharedGrid
+    costs: Floats
+    """The costs that are looked at, ascending."""
+    regrets: Floats
+    """(methods, tasks, seeds, costs)"""
+    areas: Floats
+    """(methods, tasks, seeds), the mean regret over all costs up to the budget."""
+    suggest_seconds: Floats
+    """(methods,), the mean of a decision."""
+
+    @property
+    def by_task(self) -> Floats:
+        """(methods, tasks, costs), the mean regret over seeds."""
+        return mean_over_seeds(self.regrets)
+
+    @property
+    def averaged(self) -> str:
+        """What means are taken over, in words."""
+        return f"{count_text(len(self.grid.tasks), 'task')} and " + count_text(
+            len(self.grid.seeds), "seed"
+        )
+
+
+def report_on_curves(
+    suites: Sequence[Results], at: Sequence[float] | None, methods: Sequence[str] | None
+) -> CurveReport:
+    """Make the report of suites that were all played on learning curves."""
+    tables: list[TextTable] = []
+    figures: dict[str, Figure] = {}
+    all_scores = []
+    for suite in suites:
+        curves = suite.settings.curves
+        if curves is None:
+            raise UsageError(
+                "results on trials and on learning curves cannot stand in one report, but got "
+                f"'{suite.settings.suite}' beside results on curves: report them apart",
+                rule="mixed-results",
+                field="results",
+                value=suite.settings.suite,
+            )
+        budget = curves.costs.budget
+        costs = np.unique(np.minimum(COSTS if at is None else at, budget))
+        scores = curve_scores(suite, curves, costs, methods)
+        all_scores.append(scores)
+        tables += [_regret_table(scores), _rank_table(scores)]
+        drawn = np.geomspace(min(CHEAPEST, budget / 10), budget, DRAWN)
+        lines = curve_scores(suite, curves, drawn, methods)
+        figures[f"{suite.settings.suite}-regret-against-cost"] = _figure(lines)
+    tables.insert(0, _runs_table(all_scores))
+    text = "\n\n\n".join([*(table.text() for table in tables), *_notes(all_scores)]) + "\n"
+    return CurveReport(tuple(tables), figures, text)
+
+
+def curve_scores(
+    results: Results,
+    curves: CurveSettings,
+    costs: Floats,
+    methods: Sequence[str] | None = None,
+) -> CurveScores:
+    """Arrange the runs that all methods share as arrays."""
+    grid = find_shared_grid(results.rows, results.settings.suite, methods)
+    shape = (len(grid.methods), len(grid.tasks), len(grid.seeds))
+    regrets, areas = np.empty((*shape, len(costs))), np.empty(shape)
+    rows = grid.select(results.rows)
+    for (method, task, seed), run in rows.groupby(["method", "task", "seed"], sort=False):
+        place = grid.methods.index(method), grid.tasks.index(task), grid.seeds.index(seed)
+        regrets[place] = regret_at(run, costs)
+        areas[place] = anytime_area(
+            run["cost"].to_numpy(), run["regret"].to_numpy(), curves.costs.budget
+        )
+    seconds = rows.groupby("method")["suggest_seconds"].mean().loc[list(grid.methods)].to_numpy()
+    return CurveScores(results.settings, curves, grid, costs, regrets, areas, seconds)
+
+
+def anytime_area(costs: Floats, regrets: Floats, budget: float) -> float:
+    """Return the mean of the regret over all costs from 0 to the budget; 1 before a decision."""
+    within = costs <= budget * (1 + 1e-9)
+    edges = np.minimum([0.0, *costs[within], budget], budget)
+    levels = np.minimum.accumulate([1.0, *regrets[within]])
+    return float(np.diff(edges) @ levels / budget)
+
+
+def _runs_table(suites: Sequence[CurveScores]) -> TextTable:
+    rows: list[tuple[Cell, ...]] = []
+    for scores in suites:
+        costs, grid = scores.curves.costs, scores.grid
+        first = scores.curves.first_step
+        rows.append(
+            (
+                scores.settings.suite,
+                len(grid.tasks),
+                len(grid.seeds),
+                costs.budget,
+                costs.unit + (" and thinking" if costs.charge_thinking else ""),
+                costs.workers,
+                costs.resume_cost,
+                "by eta" if first is None else f"{first:g}",
+                scores.curves.eta,
+                scores.settings.split,
+                scores.settings.objectives[0],
+            )
+        )
+    heads = ("suite", "tasks", "seeds", "budget", "charged", "workers", "resume cost")
+    return TextTable(
+        "runs",
+        "What was run",
+        (*heads, "first step", "eta", "split", "objective"),
+        tuple(rows),
+        "The budget is in complete runs.",
+    )
+
+
+def _regret_table(scores: CurveScores) -> TextTable:
+    by_task = np.concatenate([scores.by_task, scores.areas.mean(axis=2)[..., None]], axis=2)
+    return TextTable(
+        f"{scores.settings.suite}-regret",
+        f"{scores.settings.suite}: regret after the cost of n complete runs (lower is better: 0 is "
+        "the best possible, 1 the median configuration at its end)",
+        ("method", *_heads(scores.costs), "area", "seconds"),
+        tuple(
+            (name, *cells, float(seconds))
+            for name, cells, seconds in zip(
+                scores.grid.methods,
+                _with_spread(by_task, 3),
+                scores.suggest_seconds,
+                strict=True,
+            )
+        ),
+        f"± 95% confidence, over tasks. Mean over {scores.averaged}. Area: mean regret over all "
+        "costs up to the budget. Seconds: the mean time of a decision.",
+    )
+
+
+def _rank_table(scores: CurveScores) -> TextTable:
+    ranks = ranks_by_task(scores.regrets)
+    return TextTable(
+        f"{scores.settings.suite}-rank",
+        f"{scores.settings.suite}: average rank after the cost of n complete runs (lower is "
+        "better)",
+        ("method", *_heads(scores.costs)),
+        tuple(
+            (name, *cells)
+            for name, cells in zip(scores.grid.methods, _with_spread(ranks, 2), strict=True)
+        ),
+        f"± 95% confidence, over tasks. Mean over {scores.averaged}.",
+    )
+
+
+def _figure(scores: CurveScores) -> "Figure":
+    by_task = scores.by_task if len(scores.grid.tasks) > 1 else scores.regrets[:, 0]
+    band = bootstrap_band(by_task)
+    return draw_curves(
+        [
+            PlotLine(*line)
+            for line in zip(scores.grid.methods, band.mean, band.low, band.high, strict=True)
+        ],
+        title=f"{scores.settings.suite}: regret against cost\n(mean over {scores.averaged}, 95% "
+        "confidence)",
+        ylabel="regret (1 is the median configuration)",
+        log=True,
+        costs=scores.costs,
+    )
+
+
+def _with_spread(by_task: Floats, decimals: int) -> list[list[str]]:
+    """Means over tasks of (methods, tasks, columns) with half of their 95% intervals, as text."""
+    return [
+        [
+            f"{mean:.{decimals}f} ± " + ("-" if np.isnan(half) else f"{half:.{decimals}f}")
+            for mean, half in zip(*row, strict=True)
+        ]
+        for row in zip(by_task.mean(axis=1), half_width(by_task), strict=True)
+    ]
+
+
+def _heads(costs: Floats) -> tuple[str, ...]:
+    return tuple(f"n={cost:g}" for cost in costs)
+
+
+def _notes(suites: Sequence[CurveScores]) -> list[str]:
+    return [
+        f"Left out of '{scores.settings.suite}': {count_text(scores.grid.left_out, 'run')}. "
+        "Methods are compared on tasks that each of them ran with the same seeds."
+        for scores in suites
+        if scores.grid.left_out
+    ]
