@@ -96,7 +96,7 @@ def bench_group() -> None:
       foretune bench demo
       foretune bench fetch fcnet -o fcnet.parquet
       foretune bench run --experience fcnet.parquet --methods random,gp --out results.parquet
-      foretune bench run --experience lcbench.parquet --methods random,asha,gp+asha --budget 10 \
+      foretune bench run --experience lcbench.parquet --methods random,asha,gp+asha --budget 10 \\
         --out curves.parquet
       foretune bench report results.parquet --out report
     """
@@ -157,7 +157,7 @@ def run_command(
         --trials 100 --seeds 30 --jobs 2 --out results.parquet
       foretune bench run --experience hpob-5860.parquet --split hpob --start recorded \\
         --methods gp,rgpe --trials 105 --seeds 5 --out hpob-results.parquet
-      foretune bench run --experience lcbench.parquet --methods random,asha,gp+asha,zero-shot \
+      foretune bench run --experience lcbench.parquet --methods random,asha,gp+asha,zero-shot \\
         --budget 10 --seeds 3 --workers 4 --out curves.parquet
     """
     from foretune.experience import Experience
