@@ -167,7 +167,7 @@ class _Maker:
         for name in unexplained:
             lacks = showing & np.isnan(values[:, space.names.index(name)])
             of = quote_names(list(dict.fromkeys(compress(studies, lacks))))
-            said = f"{showing.sum()} trials ({of}) for no reason that other hyperparameters tell"
+            said = (
                 f"{showing.sum()} trials ({of}) for no reason that the other hyperparameters tell"
             )
             self._warn_of_gaps(name, int(lacks.sum()), said)
