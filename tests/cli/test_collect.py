@@ -66,7 +66,7 @@ def test_spaces_are_listed_and_described():
     assert "algorithm:knn:n_neighbors" in described
     assert "svc" not in described
     nameless = run("spaces", "--only", "knn")
-    assert "say  foretune spaces NAME --only knn" in str(nameless.exception)
+    assert "foretune spaces NAME --only knn" in str(nameless.exception)
     assert not nameless.output
 
 

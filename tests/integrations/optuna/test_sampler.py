@@ -14,7 +14,7 @@ from foretune.errors import ExperienceError, ForetuneError, ForetuneWarning, Met
 from foretune.integrations.optuna import ForetuneSampler, study_search
 from foretune.methods.auto.learn import PORTFOLIO_TRIALS, AutoLearner
 from foretune.methods.contracts import Observations, Surrogate, Target
-from foretune.search import Method, Optimizer, method, optimizer
+from foretune.search import Method, Optimizer, method, config_choice
 from foretune.search.seeds import derive_seed
 from foretune.space import Space
 from tests.integrations.optuna.examples import SPACE, relatives
@@ -222,7 +222,7 @@ def test_what_completes_a_configuration_is_not_drawn_as_the_optimiser_draws(monk
         monkeypatch.setattr(module, "derive_seed", made)
 
     noted(study_search, "completions")
-    noted(optimizer, "optimiser")
+    noted(config_choice, "optimiser")
     study = in_memory(ForetuneSampler("random", space={"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=5))
     for number in range(4):
         study.enqueue_trial({"x": number / 4})
