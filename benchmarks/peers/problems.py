@@ -28,7 +28,7 @@ def problem_of(experience: Experience, file: Path, split: Split, task: str) -> P
     chosen = np.random.default_rng(seed).permutation(telling)[:PAST_TASKS]
     return Problem(
         task=task,
-        parameters=tuple(_parameters(experience.space, columns)),
+        parameters=tuple(list_parameters(experience.space, columns)),
         values=values,
         losses=losses,
         past={
@@ -47,7 +47,7 @@ def _recorded(pool: TaskPool, columns: list[int]) -> tuple[Floats, Floats]:
     return pool.configs.values[done][:, columns], pool.losses[done, 0]
 
 
-def _parameters(space: Space, columns: list[int]) -> Iterator[Parameter]:
+def list_parameters(space: Space, columns: list[int]) -> Iterator[Parameter]:
     parents = _parents(space, columns)
     for column in columns:
         own = space.parameters[column]

@@ -15,9 +15,11 @@ optuna.logging.set_verbosity(optuna.logging.ERROR)
 class OptunaTuner:
     """A study that is asked and told."""
 
-    def __init__(self, problem: Problem, sampler: Any, *, conditional: bool) -> None:
+    def __init__(
+        self, problem: Problem, sampler: Any, *, conditional: bool, pruner: Any = None
+    ) -> None:
         self._problem = problem
-        self._study = optuna.create_study(sampler=sampler)
+        self._study = optuna.create_study(sampler=sampler, pruner=pruner)
         self._conditional = conditional
         self._trial: Any = None
 
@@ -36,6 +38,22 @@ class OptunaTuner:
     def tell(self, row: Floats, loss: float) -> None:
         del row
         self._study.tell(self._trial, loss)
+
+    def report(self, step: int, loss: float) -> bool:
+        """Report a step of the trial, and return whether the pruner stops it."""
+        self._trial.report(loss, step)
+        return bool(self._trial.should_prune())
+
+    def prune(self) -> None:
+        """End the trial before its last step."""
+        self._study.tell(self._trial, state=optuna.trial.TrialState.PRUNED)
+
+    def end(self, loss: float) -> None:
+        """End the trial at its last step; without a finite loss it has failed."""
+        if np.isfinite(loss):
+            self._study.tell(self._trial, loss)
+        else:
+            self._study.tell(self._trial, state=optuna.trial.TrialState.FAIL)
 
 
 def _distribution(parameter: Parameter) -> Any:

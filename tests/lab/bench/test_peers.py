@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.peers import curves
 from benchmarks.peers.adapters.foretune import ForetuneTuner
 from benchmarks.peers.objective import Parameter, Past, Problem
 from benchmarks.peers.problems import problem_of
@@ -15,8 +16,11 @@ from benchmarks.peers.summary import Duel, duel, table
 from foretune.errors import UsageError
 from foretune.experience import Experience, Metric, Split
 from foretune.space import Space
+from foretune_lab.bench.curve_replay import CurveCosts
+from foretune_lab.bench.curve_settings import CurveSettings
+from foretune_lab.bench.replay import replay
 from foretune_lab.bench.results import ReplaySettings
-from tests.lab.bench.tables import results
+from tests.lab.bench.tables import results, table_with_curves
 
 NAN = float("nan")
 RATE = Parameter("rate", "float", 1e-4, 1.0, log=True)
@@ -220,3 +224,24 @@ def test_a_table_of_several_suites_tells_of_each() -> None:
     assert head.endswith("| first | second |")
     assert row == "| other | 1 x 1 | 100% (100%) | 0% (50%) | not reached | 2 | 0.500 | 100 0 |  |"
     assert "first" not in table([results(both, suite="first")], "auto", [1, 2])
+
+
+def test_pruners_of_optuna_pay_for_their_steps_as_our_replay_does(tmp_path: Path) -> None:
+    """Without a pruner a trial costs 1; the median pruner lets five trials run to their ends."""
+    file, out = tmp_path / "past.parquet", tmp_path / "ours.parquet"
+    table_with_curves([[0.1, 0.2, 0.3, 0.4, 0.5, 0.6]]).save(file)
+    given = curves.Given(file, ("optuna-tpe", "optuna-tpe-median"), 7.0, 1, None)
+    whole, median = curves.play_task(given, "task0")
+    assert whole.cost == [1, 2, 3, 4, 5, 6, 7]
+    assert median.cost[:5] == [1, 2, 3, 4, 5]
+    assert set(whole.value) <= {0.1, 0.2, 0.3, 0.4, 0.5, 0.6}
+    experience = curves.load(given)
+    ours = replay(
+        experience,
+        ["random"],
+        curves=CurveSettings(CurveCosts(7.0)),
+        seeds=1,
+        suite="past",
+        out=out,
+    )
+    assert ours.settings.difference(curves.settings_of(experience, given, "past")) == ""
