@@ -14,7 +14,7 @@ from foretune.errors import ExperienceError, ForetuneError, ForetuneWarning, Met
 from foretune.integrations.optuna import ForetuneSampler, study_search
 from foretune.methods.auto.learn import PORTFOLIO_TRIALS, AutoLearner
 from foretune.methods.contracts import Observations, Surrogate, Target
-from foretune.search import Method, Optimizer, method, config_choice
+from foretune.search import Method, Optimizer, config_choice, method
 from foretune.search.seeds import derive_seed
 from foretune.space import Space
 from tests.integrations.optuna.examples import SPACE, relatives
