@@ -1,7 +1,10 @@
 import os
 import re
+import shutil
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,6 +14,7 @@ from foretune.automl.final_model.build import build_model
 from foretune.automl.final_model.model import Model
 from foretune.automl.fit_data import TableInMemory
 from foretune.automl.fit_folder import FitFolder
+from foretune.automl.fit_result import FitResult
 from foretune.automl.job import Job
 from foretune.automl.job_listener import JobListener
 from foretune.automl.knowledge.memory import Memory
@@ -50,20 +54,47 @@ def job(tmp_path, table: Table | None = None, *, remember: bool = True, **settin
 
 
 class Heard(JobListener):
-    """Notes the names of all events."""
+    """Notes the names of all events, and the incumbents."""
 
     def __init__(self) -> None:
         self.events: list[str] = []
+        self.incumbents: list[Trial] = []
         for name in EVENTS:
             setattr(self, name, partial(self._note, name))
 
-    def _note(self, name: str, *_: object) -> None:
+    def _note(self, name: str, *given: object) -> None:
         self.events.append(name)
+        if name == "incumbent_changed":
+            self.incumbents += given
 
 
-def test_a_fit_searches_fits_and_remembers(tmp_path) -> None:
-    made = job(tmp_path)
-    found = made.run()
+class FirstRun(NamedTuple):
+    """A job that was run once for several tests, which must not change its files."""
+
+    place: Path
+    """The folder above its home and its output."""
+    result: FitResult
+    listener: "Heard"
+
+
+@pytest.fixture(scope="module")
+def first_run(tmp_path_factory) -> FirstRun:
+    place, heard = tmp_path_factory.mktemp("first run"), Heard()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FORETUNE_HOME", str(place / "home"))
+        return FirstRun(place, job(place).run(heard), heard)
+
+
+@pytest.fixture
+def copied_run(first_run, tmp_path) -> FitResult:
+    """Copy the files of the first run into `tmp_path`, without its memory."""
+    shutil.copytree(first_run.place / "out", tmp_path / "out")
+    return first_run.result
+
+
+def test_a_fit_searches_fits_and_remembers(first_run, monkeypatch) -> None:
+    monkeypatch.setenv("FORETUNE_HOME", str(first_run.place / "home"))
+    found = first_run.result
     assert found.ending == "trials"
     assert [trial.number for trial in found.trials] == [0, 1, 2, 3]
     best = min(trial.values["log_loss"] for trial in found.trials)
@@ -75,31 +106,34 @@ def test_a_fit_searches_fits_and_remembers(tmp_path) -> None:
     assert remembered.meta_features[found.about.task]["log_rows"] == pytest.approx(np.log(90))
 
 
-def test_a_listener_hears_of_everything_in_order(tmp_path) -> None:
-    heard = Heard()
-    job(tmp_path, trials=3).run(heard)
-    told = [name for name in heard.events if name != "incumbent_changed"]
-    assert told == [
+def test_a_listener_hears_of_everything_in_order(first_run) -> None:
+    events = first_run.listener.events
+    assert [name for name in events if name != "incumbent_changed"] == [
         *("started", "search_began"),
-        *("trial_began", "trial_ended") * 3,
+        *("trial_began", "trial_ended") * 4,
         *("search_ended", "model_saved", "finished"),
     ]
-    # The first trial is the best so far, and it is told of after it has ended.
-    assert heard.events[3:5] == ["trial_ended", "incumbent_changed"]
+    # The first trial is the best so far; the listener hears of this after the trial has ended.
+    assert events[3:5] == ["trial_ended", "incumbent_changed"]
 
 
-def test_the_incumbent_is_the_best_trial_so_far(tmp_path) -> None:
-    class Incumbents(JobListener):
-        def __init__(self) -> None:
-            self.losses: list[float] = []
+def test_the_incumbent_is_the_best_trial_so_far(first_run) -> None:
+    losses = np.array([trial.values["log_loss"] for trial in first_run.result.trials])
+    expected = np.unique(np.minimum.accumulate(losses))[::-1].tolist()
+    assert [trial.values["log_loss"] for trial in first_run.listener.incumbents] == expected
 
-        def incumbent_changed(self, trial: Trial) -> None:
-            self.losses.append(trial.values["log_loss"])
 
-    heard = Incumbents()
-    found = job(tmp_path, trials=6).run(heard)
-    losses = np.array([trial.values["log_loss"] for trial in found.trials])
-    assert heard.losses == np.unique(np.minimum.accumulate(losses))[::-1].tolist()
+def test_the_trials_are_an_experience(first_run) -> None:
+    again = Experience.open(FitFolder(first_run.place / "out").trials)
+    assert len(again) == 4
+    assert again.metrics[0].name == "log_loss"
+
+
+def test_a_saved_model_scores_a_test_table(first_run) -> None:
+    model = Model.open(FitFolder(first_run.place / "out").model)
+    held = mixed_frame(seed=3)
+    by_hand = float(np.mean(model.predict(held) == held["class"].to_numpy()))
+    assert scores_on(model, held, ["accuracy"]) == {"accuracy": pytest.approx(by_hand)}
 
 
 def test_a_listener_that_fails_costs_the_memory_no_trial(tmp_path) -> None:
@@ -114,7 +148,7 @@ def test_a_listener_that_fails_costs_the_memory_no_trial(tmp_path) -> None:
     assert len(remembered) == 1
 
 
-def test_trials_that_a_crash_kept_from_the_memory_are_remembered_by_the_next_run(tmp_path) -> None:
+def test_trials_that_are_not_in_the_memory_are_added_by_the_next_run(tmp_path) -> None:
     job(tmp_path, remember=False).run()
     assert Memory.of_user().recall("pipeline-classification") is None
     for _ in range(2):
@@ -125,19 +159,15 @@ def test_trials_that_a_crash_kept_from_the_memory_are_remembered_by_the_next_run
         assert len(remembered) == 4
 
 
-def test_the_same_call_goes_on(tmp_path) -> None:
-    first = job(tmp_path)
-    earlier = first.run()
-    again = job(tmp_path, trials=6)
-    later = again.run()
+def test_the_same_call_goes_on(copied_run, tmp_path) -> None:
+    later = job(tmp_path, trials=6).run()
     assert len(later.trials) == 6
-    assert later.trials[:4] == earlier.trials
+    assert later.trials[:4] == copied_run.trials
 
 
-def test_another_table_in_the_same_folder_has_a_study_of_its_own(tmp_path) -> None:
-    job(tmp_path).run()
-    found = job(tmp_path, mixed_table(Task.CLASSIFICATION, seed=5)).run()
-    assert len(found.trials) == 4
+def test_another_table_in_the_same_folder_has_a_study_of_its_own(copied_run, tmp_path) -> None:
+    found = job(tmp_path, mixed_table(Task.CLASSIFICATION, seed=5), trials=2).run()
+    assert len(found.trials) == 2
 
 
 def test_fits_in_one_folder_keep_their_tables_apart(tmp_path) -> None:
@@ -166,9 +196,20 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path) -> None:
     assert sum(trial.is_over for trial in job(tmp_path).run().trials) == 4
 
 
-def test_an_ensemble_blends_out_of_fold_predictions(tmp_path) -> None:
-    made = job(tmp_path, ensemble=3, trials=6, only=("knn", "naive_bayes"))
-    found = made.run()
+def job_with_blend(place: Path, table: Table | None = None) -> Job:
+    return job(place, table, ensemble=3, trials=6, only=("knn", "naive_bayes"))
+
+
+@pytest.fixture(scope="module")
+def blend_run(tmp_path_factory) -> FirstRun:
+    place, heard = tmp_path_factory.mktemp("blend run"), Heard()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FORETUNE_HOME", str(place / "home"))
+        return FirstRun(place, job_with_blend(place).run(heard), heard)
+
+
+def test_an_ensemble_blends_out_of_fold_predictions(blend_run) -> None:
+    found = blend_run.result
     weights = [member.weight for member in found.final.members]
     assert sum(weights) == pytest.approx(1.0)
     assert found.final.blended is not None
@@ -176,33 +217,14 @@ def test_an_ensemble_blends_out_of_fold_predictions(tmp_path) -> None:
     assert len(found.model.members) == len(weights)
 
 
-def test_an_ensemble_blends_no_predictions_of_another_target(tmp_path) -> None:
-    first = job(tmp_path, ensemble=3, trials=6, only=("knn", "naive_bayes"))
-    blended = first.run().final.blended
+def test_an_ensemble_blends_no_predictions_of_another_target(blend_run, tmp_path) -> None:
+    shutil.copytree(blend_run.place / "out", tmp_path / "out")
     table = mixed_table(Task.CLASSIFICATION)
     noise = replace(table, y=np.random.default_rng(0).permutation(table.y))
     # The same configurations are tried on both.
-    job(tmp_path, noise, ensemble=3, trials=6, only=("knn", "naive_bayes")).run()
-    again = job(tmp_path, ensemble=3, trials=6, only=("knn", "naive_bayes"))
-    assert blended is not None
-    assert again.run().final.blended == blended
-
-
-def test_the_trials_are_an_experience(tmp_path) -> None:
-    made = job(tmp_path)
-    made.run()
-    again = Experience.open(made.folder.trials)
-    assert len(again) == 4
-    assert again.metrics[0].name == "log_loss"
-
-
-def test_a_saved_model_scores_a_test_table(tmp_path) -> None:
-    made = job(tmp_path, metric="accuracy")
-    made.run()
-    model = Model.open(made.folder.model)
-    held = mixed_frame(seed=3)
-    by_hand = float(np.mean(model.predict(held) == held["class"].to_numpy()))
-    assert scores_on(model, held, ["accuracy"]) == {"accuracy": pytest.approx(by_hand)}
+    job_with_blend(tmp_path, noise).run()
+    again = job_with_blend(tmp_path).run()
+    assert again.final.blended == blend_run.result.final.blended
 
 
 def test_a_test_table_may_have_gaps_in_a_target_of_whole_numbers() -> None:
@@ -222,11 +244,6 @@ def test_where_all_trials_fail_the_reasons_are_given_and_advice_that_works(tmp_p
     assert "memory" in str(failed.value)
     assert "memory a trial; failed trials count, so raise --trials" in str(failed.value)
     assert job(tmp_path, trials=3).run().final.best.number == 2
-
-
-def test_nothing_is_remembered_where_that_is_switched_off(tmp_path) -> None:
-    job(tmp_path, remember=False).run()
-    assert Memory.of_user().recall("pipeline-classification") is None
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from safetensors.numpy import save as to_safetensors
 
 from foretune.automl.knowledge.bundle import MANIFEST, SHIPPED, Bundle
 from foretune.automl.knowledge.memory import Memory
-from foretune.automl.prediction_file import Wanted, predict_file
+from foretune.automl.prediction_file import PredictionOptions, predict_file
 from foretune.cli.tune_options import resolve_space as space_of_file
 from foretune.errors import ArtifactError, ForetuneError
 from foretune.experience import Experience
@@ -443,7 +443,7 @@ def _predicting(what: str, file: str, make: Callable[[Random], bytes], model: Pa
     opened = Model.open(model)
 
     def read(path: Path) -> None:
-        predict_file(opened, path, path.with_name("out.csv"), Wanted(probabilities=True))
+        predict_file(opened, path, path.with_name("out.csv"), PredictionOptions(probabilities=True))
 
     return Reader(f"table to predict ({what})", file, make, read, writes=("out.csv",))
 

@@ -9,7 +9,7 @@ import pytest
 from foretune.automl.estimators.fitted_pipeline import refit
 from foretune.automl.final_model.model import Model
 from foretune.automl.model_scores import rows_with_target
-from foretune.automl.prediction_file import Wanted, predict_file
+from foretune.automl.prediction_file import PredictionOptions, predict_file
 from foretune.automl.spaces import load_shipped_space
 from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.identity import task_name
@@ -47,7 +47,7 @@ def fitted(text):
 def said_of(tmp_path, model, text):
     new = tmp_path / "new.csv"
     pd.DataFrame({"x": with_unit(text)}).to_csv(new, index=False)
-    return predict_file(model, new, tmp_path / "out.csv", Wanted())[1:]
+    return predict_file(model, new, tmp_path / "out.csv", PredictionOptions())[1:]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from foretune.automl.estimators.fitted_pipeline import refit
 from foretune.automl.final_model.model import Model
-from foretune.automl.prediction_file import Wanted, predict_file
+from foretune.automl.prediction_file import PredictionOptions, predict_file
 from foretune.automl.spaces import load_shipped_space
 from foretune.tables import columns
 from foretune.tables import schema as schemas
@@ -172,7 +172,7 @@ def test_a_model_predicts_some_rows_at_a_time(tmp_path, monkeypatch):
     )
     np.testing.assert_array_equal(model.predict(frame), whole)
     np.testing.assert_allclose(model.predict_proba(frame), likely)
-    predict_file(model, tmp_path / "new.csv", out := tmp_path / "p.csv", Wanted())
+    predict_file(model, tmp_path / "new.csv", out := tmp_path / "p.csv", PredictionOptions())
     assert list(pd.read_csv(out)["y"]) == list(whole)
     assert max(lengths) == 30
 
@@ -203,7 +203,7 @@ def test_a_saved_model_reads_words_in_parts_of_a_file_that_look_like_numbers(tmp
         Model.open(tmp_path / "m.foretune"),
         tmp_path / "new.csv",
         out := tmp_path / "p.csv",
-        Wanted(part_bytes=100),
+        PredictionOptions(part_bytes=100),
     )
     found = pd.read_csv(out)["y"]
     assert list(found) == list(model.predict(new))

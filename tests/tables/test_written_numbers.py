@@ -15,7 +15,7 @@ from foretune.automl.fit_data import FitData
 from foretune.automl.job import FitFolder
 from foretune.automl.model_scores import rows_with_target, scores_on
 from foretune.automl.plan import FitOptions
-from foretune.automl.prediction_file import Wanted, predict_file
+from foretune.automl.prediction_file import PredictionOptions, predict_file
 from foretune.automl.preflight import check_ready
 from foretune.automl.spaces import load_shipped_space
 from foretune.tables import number_formats
@@ -284,12 +284,12 @@ def test_new_rows_are_read_as_the_table_of_the_fit_was(tmp_path):
     model = Model.of(table, [refit(config, table, seed=0)], target="price", metric="r2")
     new, out = tmp_path / "new.csv", tmp_path / "out.csv"
     new.write_text("size\n1.000\n2.000\n")
-    predict_file(model, new, out, Wanted())
+    predict_file(model, new, out, PredictionOptions())
     expected = model.predict(pd.DataFrame({"size": [1000.0, 2000.0]}))
     np.testing.assert_allclose(pd.read_csv(out)["price"], expected)
     new.write_text("other\n1\n")
     with refuses("missing-features", value=["size"]):
-        predict_file(model, new, out, Wanted())
+        predict_file(model, new, out, PredictionOptions())
 
 
 LENGTHS = np.random.default_rng(1).uniform(1, 50, 60).round(2)
@@ -356,7 +356,7 @@ def model_of(training):
 def test_a_new_file_may_have_the_other_mark(tmp_path, fitted, new):
     model = model_of(read_table(lengths_file(tmp_path / "t.csv", fitted), "y"))
     data, out = lengths_file(tmp_path / "new.csv", new), tmp_path / "out.csv"
-    notes = predict_file(model, data, out, Wanted())
+    notes = predict_file(model, data, out, PredictionOptions())
     numbers = pd.DataFrame({"x": LENGTHS, "w": list(map(float, lengths(".", 1)))})
     np.testing.assert_allclose(pd.read_csv(out)["y"], model.predict(numbers))
     assert any("another decimal mark" in note for note in notes) == (fitted != new)
@@ -385,7 +385,7 @@ def test_parts_of_a_new_file_agree(tmp_path):
     model = model_of(read_table(pd.DataFrame({"x": lengths(",", 2), "y": LENGTHS}), "y"))
     new, out = tmp_path / "new.csv", tmp_path / "out.csv"
     new.write_text("x\n" + "\n".join(["2.5"] * 10 + ["2.500"] * 30))
-    predict_file(model, new, out, Wanted(part_bytes=40))
+    predict_file(model, new, out, PredictionOptions(part_bytes=40))
     np.testing.assert_allclose(pd.read_csv(out)["y"], model.predict(pd.DataFrame({"x": [2.5]}))[0])
 
 
@@ -415,13 +415,13 @@ def test_numbers_that_came_plain_and_have_thousands_apart_are_said(tmp_path):
     model = model_of(read_table(pd.DataFrame({"x": LENGTHS, "y": LENGTHS}), "y"))
     new, out = tmp_path / "new.csv", tmp_path / "out.csv"
     pd.DataFrame({"x": ["12,340", "7", "7 kg"]}).to_csv(new, index=False)
-    _, apart, unread = predict_file(model, new, out, Wanted())
+    _, apart, unread = predict_file(model, new, out, PredictionOptions())
     assert apart == ("Read as numbers with thousands apart, unlike in the model's own table: 'x'.")
     assert unread.startswith("Values that cannot be read, or that")
     expected = model.predict(pd.DataFrame({"x": [12340.0, 7.0, np.nan]}))
     np.testing.assert_allclose(pd.read_csv(out)["y"], expected)
     pd.DataFrame({"x": ["12.34", "7", "cold"]}).to_csv(new, index=False)
-    assert len(predict_file(model, new, out, Wanted())) == 2
+    assert len(predict_file(model, new, out, PredictionOptions())) == 2
 
 
 def test_units_without_a_sign_are_told_apart_and_named(tmp_path):
@@ -429,12 +429,12 @@ def test_units_without_a_sign_are_told_apart_and_named(tmp_path):
     model = model_of(read_table(pd.DataFrame({"x": francs, "y": LENGTHS}), "y"))
     new, out = tmp_path / "new.csv", tmp_path / "out.csv"
     new.write_text("x\n7.25 kr\n8.5 kr\n")
-    assert predict_file(model, new, out, Wanted())[1:] == [
+    assert predict_file(model, new, out, PredictionOptions())[1:] == [
         "Read as numbers, although the model's own table has another unit: 'x' (CHF there, kr "
         "here). Convert them to that unit."
     ]
     new.write_text("x\nFr. 7.25\n8.5 CHF\n")
-    assert predict_file(model, new, out, Wanted())[1:] == []
+    assert predict_file(model, new, out, PredictionOptions())[1:] == []
 
 
 def test_several_units_in_a_column_are_said(tmp_path):
@@ -443,7 +443,7 @@ def test_several_units_in_a_column_are_said(tmp_path):
     model = model_of(read_table(pd.DataFrame({"x": prices, "w": prices, "y": LENGTHS}), "y"))
     new, out = tmp_path / "new.csv", tmp_path / "out.csv"
     new.write_text("x,w\n$7.25,$7.25\n5 €,8\n3 %,\n")
-    assert predict_file(model, new, out, Wanted(part_bytes=1))[1:] == [
+    assert predict_file(model, new, out, PredictionOptions(part_bytes=1))[1:] == [
         "Read as numbers, although their units differ: 'x' ($ % €). Convert them to the unit that "
         "the model's own table has."
     ]
@@ -461,7 +461,9 @@ def test_all_numbers_of_a_file_with_decimal_commas_have_them(tmp_path, first, ro
     new, out = tmp_path / "new.csv", tmp_path / "out.csv"
     cells = first + BY_THOUSANDS[len(first) :]
     pd.DataFrame({"x": cells, "k": ["0,5"] * 60}).to_csv(new, sep=";", index=False)
-    notes = predict_file(model, new, out, Wanted(keep=("k",), part_bytes=rows_a_part * 10))
+    notes = predict_file(
+        model, new, out, PredictionOptions(keep=("k",), part_bytes=rows_a_part * 10)
+    )
     known = [float(text.replace(".", "").replace(",", ".")) for text in cells]
     expected = model.predict(pd.DataFrame({"x": known, "k": 0.5}))
     np.testing.assert_allclose(pd.read_csv(out)["y"], expected)
@@ -483,7 +485,7 @@ def test_points_beside_commas_are_read_as_at_the_fit_and_said(tmp_path):
     assert POINTS in training.notes
     model = model_of(training)
     frame.assign(n=["3,5", "5"] * 30).to_csv(path, sep=";", index=False)
-    assert POINTS in predict_file(model, path, out, Wanted())
+    assert POINTS in predict_file(model, path, out, PredictionOptions())
     numbers = frame.assign(x=SALES / 1000, n=[3.5, 5.0] * 30, k=[0.5, 1.5, 2.5] * 20)
     np.testing.assert_allclose(pd.read_csv(out)["y"], model.predict(numbers))
 
@@ -493,7 +495,7 @@ def test_a_column_that_begins_with_commas_has_them_throughout(tmp_path):
     model = model_of(read_table(fitted, "y"))
     new, out = tmp_path / "new.csv", tmp_path / "out.csv"
     new.write_text("x;k\n1.101,5;0,5\n" + "9.621;0,5\n" * 40)
-    predict_file(model, new, out, Wanted(part_bytes=100))
+    predict_file(model, new, out, PredictionOptions(part_bytes=100))
     expected = model.predict(pd.DataFrame({"x": [1101.5] + [9621.0] * 40, "k": 0.5}))
     np.testing.assert_allclose(pd.read_csv(out)["y"], expected)
 
@@ -503,7 +505,7 @@ def test_commas_that_come_late_are_said(tmp_path):
     new, out = tmp_path / "new.csv", tmp_path / "out.csv"
     frame = pd.DataFrame({"x": BY_THOUSANDS, "k": ["5"] * 55 + ["0,5"] * 5})
     frame.to_csv(new, sep=";", index=False)
-    assert POINTS in predict_file(model, new, out, Wanted(part_bytes=100))
+    assert POINTS in predict_file(model, new, out, PredictionOptions(part_bytes=100))
 
 
 def test_numbers_of_programs_are_read_beside_words():
@@ -527,7 +529,7 @@ def test_a_column_without_any_number_is_refused(tmp_path, cells):
     new, out = tmp_path / "new.csv", tmp_path / "out.csv"
     pd.DataFrame({"x": [*cells, None], "w": [1, 2, None]}).to_csv(new, index=False)
     with refuses("unreadable-column", field="x", value=cells[0]):
-        predict_file(model_of(training), new, out, Wanted())
+        predict_file(model_of(training), new, out, PredictionOptions())
     assert not out.exists()
     test = read_sample(new)[0].assign(y=LENGTHS[:3])
     with refuses("unreadable-column", field="x"):
@@ -538,7 +540,7 @@ def test_a_column_with_some_numbers_or_none_at_all_is_read(tmp_path):
     training = read_table(pd.DataFrame({"x": LENGTHS, "w": LENGTHS**2, "y": LENGTHS}), "y")
     new, out = tmp_path / "new.csv", tmp_path / "out.csv"
     new.write_text("x,w\ncold,\n2.5,\n")
-    notes = predict_file(model_of(training), new, out, Wanted())
+    notes = predict_file(model_of(training), new, out, PredictionOptions())
     assert any("taken as missing, in: 'x (1)'" in note for note in notes)
     assert len(pd.read_csv(out)) == 2
 

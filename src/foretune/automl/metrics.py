@@ -1,4 +1,4 @@
-"""How good predictions are: the metrics by name, each a few lines of NumPy."""
+"""The metrics of predictions, by name; each is a few lines of NumPy."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,12 +12,12 @@ from foretune.tables import Task
 
 LEAST_PROBABILITY = 1e-15
 BY_SHARES = "_by_shares"
-"""At the end of the names of what is measured with `by_shares`."""
+"""The suffix of the names of metrics that are measured with `by_shares`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
-    """What a model says about rows whose target is known."""
+    """The predictions of a model for rows whose target is known."""
 
     y: Floats
     """(n,), numbers or codes of classes."""
@@ -26,14 +26,14 @@ class Predictions:
     probabilities: Floats | None = None
     """(n, number of classes)"""
     weights: Floats | None = None
-    """(n,), how much each row counts; alike if None."""
+    """(n,), the weights of the rows; equal if None."""
 
     def mean(self, values: Floats | Bools) -> float:
-        """Of a value a row, by weight."""
+        """Return the weighted mean of one value for each row."""
         return mean(values, self.weights)
 
     def sum(self, values: Floats | Bools) -> float:
-        """Of a value a row, by weight."""
+        """Return the weighted sum of one value for each row."""
         return float(values.sum() if self.weights is None else values @ self.weights)
 
     @property
@@ -45,46 +45,46 @@ class Predictions:
 
     @property
     def blendable(self) -> Floats:
-        """What can be averaged with other models: (n, classes) probabilities or (n, 1) numbers."""
+        """The (n, classes) probabilities or (n, 1) numbers that a blend averages."""
         return self.predicted[:, None] if self.probabilities is None else self.probabilities
 
 
 @dataclass(frozen=True, slots=True)
 class Scorer:
-    """One metric and what it needs."""
+    """A metric, and what it needs."""
 
     metric: Metric
     task: Task
     score: Callable[[Predictions], float]
     needs_probabilities: bool = False
     compares_targets: bool = False
-    """Whether it says nothing about rows whose targets are all equal."""
+    """Whether it is undefined for rows whose targets are all equal."""
 
     def is_defined(self, y: Floats) -> bool:
-        """Whether it can be computed on rows with these targets, whatever is predicted."""
+        """Return whether it is defined for rows with these targets."""
         return differ(y) or not self.compares_targets
 
     def over_folds(self, scores: Sequence[float], targets: Sequence[Floats]) -> float:
-        """The mean over the folds that define it; NaN where none does.
+        """Return the mean over the folds whose targets define the metric; NaN if none does.
 
-        By their targets, so that a model whose predictions are no numbers still fails.
+        A fold counts by its targets, so a model whose predictions are not numbers still fails.
         """
-        defined = [score for score, y in zip(scores, targets, strict=True) if self.is_defined(y)]
-        return float(np.mean(defined)) if defined else float("nan")
+        counted = [score for score, y in zip(scores, targets, strict=True) if self.is_defined(y)]
+        return float(np.mean(counted)) if counted else float("nan")
 
 
 def differ(y: Floats) -> bool:
-    """Whether some targets are not equal."""
+    """Return whether some targets are different."""
     return bool((y != y[:1]).any())
 
 
 def mean(values: Floats | Bools, weights: Floats | None) -> float:
-    """Of values (n,) by weights (n,), which are alike if None."""
+    """Return the mean of values (n,) by weights (n,); equal weights if None."""
     return float(np.average(values, weights=weights))
 
 
 def median(values: Floats, weights: Floats | None) -> float:
-    """Of values (n,): half of the weights (n,), which are alike if None, belong to smaller ones."""
+    """Return the median of values (n,) by weights (n,); equal weights if None."""
     if weights is None:
         return float(np.median(values))
     if np.isnan(values).any():
@@ -98,10 +98,10 @@ def median(values: Floats, weights: Floats | None) -> float:
 
 
 def choose_classes(probabilities: Floats, shares: Sequence[float]) -> Floats:
-    """(n,), the codes of the classes that probabilities (n, classes) come to.
+    """Choose a class for each row of probabilities (n, classes); return the codes (n,).
 
-    shares: what they are divided by, so that rare classes are found; the most probable class is
-    chosen where there are none.
+    shares: probabilities are divided by these, so that rare classes are found. If empty, the most
+    probable class is chosen.
     """
     relative = probabilities / np.array(shares) if shares else probabilities
     codes: Floats = relative.argmax(axis=1).astype(np.float64)
@@ -109,19 +109,19 @@ def choose_classes(probabilities: Floats, shares: Sequence[float]) -> Floats:
 
 
 def accuracy(given: Predictions) -> float:
-    """The share of right predictions."""
+    """Return the share of right predictions."""
     return given.mean(given.predicted == given.y)
 
 
 def balanced_accuracy(given: Predictions) -> float:
-    """The mean over classes of the share of right predictions."""
+    """Return the mean over classes of the share of right predictions."""
     right = given.predicted == given.y
     each = [given.y == code for code in np.unique(given.y)]
     return float(np.mean([given.sum(right & its) / given.sum(its) for its in each]))
 
 
 def f1_macro(given: Predictions) -> float:
-    """The mean over classes of the harmonic mean of precision and recall."""
+    """Return the mean over classes of the harmonic mean of precision and recall."""
     met = np.union1d(given.y, given.predicted)
     scores = [
         2.0 * given.sum((given.y == code) & (given.predicted == code))
@@ -132,7 +132,7 @@ def f1_macro(given: Predictions) -> float:
 
 
 def matthews(given: Predictions) -> float:
-    """The correlation of the true classes with the predicted ones; 0 where either is constant."""
+    """Return the correlation of true and predicted classes; 0 if either is constant."""
     met = np.union1d(given.y, given.predicted)
     true = np.array([given.mean(given.y == code) for code in met])
     said = np.array([given.mean(given.predicted == code) for code in met])
@@ -141,20 +141,20 @@ def matthews(given: Predictions) -> float:
 
 
 def brier(given: Predictions) -> float:
-    """Half the mean squared distance of the probabilities from the truth, between 0 and 1."""
+    """Return half the mean squared distance of the probabilities from the truth (0 to 1)."""
     truth = np.eye(given.certain.shape[1])[given.y.astype(np.int64)]
     return given.mean(np.sum((given.certain - truth) ** 2, axis=1)) / 2.0
 
 
 def log_loss(given: Predictions) -> float:
-    """The mean negative logarithm of the probability of the true class."""
+    """Return the mean negative logarithm of the probability of the true class."""
     rows = np.arange(len(given.y))
     true = given.certain[rows, given.y.astype(np.int64)]
     return -given.mean(np.log(np.maximum(true, LEAST_PROBABILITY)))
 
 
 def auc(given: Predictions) -> float:
-    """The area under the ROC curve; of several classes, the mean of each against all others."""
+    """Return the area under the ROC curve; the mean of one class against the rest if several."""
     areas = [
         _binary_auc(given, given.y == code, given.certain[:, int(code)])
         for code in np.unique(given.y)
@@ -164,7 +164,7 @@ def auc(given: Predictions) -> float:
 
 
 def _binary_auc(given: Predictions, positive: Bools, score: Floats) -> float:
-    """How often a positive row scores above a negative one; ties count half."""
+    """Return how often a positive row scores above a negative one; ties count half."""
     if np.isnan(score).any():
         return float("nan")
     weights = np.ones(len(score)) if given.weights is None else given.weights
@@ -176,8 +176,8 @@ def _binary_auc(given: Predictions, positive: Bools, score: Floats) -> float:
 
 
 def r2(given: Predictions) -> float:
-    """The share of the variance that is explained."""
-    # Not by the spread: that of equal targets may be a rounding error above zero.
+    """Return the share of the variance that is explained."""
+    # The spread of equal targets may be a rounding error above zero, so they are compared.
     if not differ(given.y):
         return float("nan")
     spread = given.sum((given.y - given.mean(given.y)) ** 2)
@@ -186,27 +186,27 @@ def r2(given: Predictions) -> float:
 
 
 def rmse(given: Predictions) -> float:
-    """The root of the mean squared error."""
+    """Return the root of the mean squared error."""
     return float(np.sqrt(given.mean((given.y - given.predicted) ** 2)))
 
 
 def mae(given: Predictions) -> float:
-    """The mean absolute error."""
+    """Return the mean absolute error."""
     return given.mean(np.abs(given.y - given.predicted))
 
 
 def median_absolute_error(given: Predictions) -> float:
-    """Half of the errors are smaller."""
+    """Return the median of the absolute errors."""
     return median(np.abs(given.y - given.predicted), given.weights)
 
 
 def mape(given: Predictions) -> float:
-    """The mean error as a share of the target, which should not be 0."""
+    """Return the mean error as a share of the target, which should not be 0."""
     return given.mean(np.abs(given.y - given.predicted) / divisors(given.y))
 
 
 def divisors(y: Floats) -> Floats:
-    """(n,), by what `mape` divides the errors of targets y (n,)."""
+    """Return the numbers (n,) by which `mape` divides the errors of targets y (n,)."""
     sizes: Floats = np.maximum(np.abs(y), np.finfo(np.float64).eps)
     return sizes
 
@@ -233,7 +233,7 @@ SCORERS: dict[str, Scorer] = {
 
 
 def by_shares(plain: Scorer, shares: Sequence[float]) -> Scorer:
-    """The same metric of a model that chooses classes by shares; its name says so."""
+    """Return the same metric for a model that chooses classes by shares, with a name of its own."""
 
     def score(given: Predictions) -> float:
         chosen = choose_classes(given.certain, shares)
@@ -244,10 +244,10 @@ def by_shares(plain: Scorer, shares: Sequence[float]) -> Scorer:
 
 
 def of_the_model(values: Mapping[str, float], shares: Sequence[float]) -> dict[str, float]:
-    """What a trial measured, for people: metrics of classes as the model chooses them.
+    """Return the values of a trial for people: metrics of classes as the model chooses them.
 
-    Records are of the most probable class, whatever a fit is asked for, so that they can be
-    compared. Metrics of classes are left out where only that was measured.
+    Stored values are those of the most probable class, so that different fits can be compared. A
+    metric of classes is left out if only that one was measured.
     """
     if not shares:
         return dict(values)
@@ -259,9 +259,9 @@ def of_the_model(values: Mapping[str, float], shares: Sequence[float]) -> dict[s
 
 
 def check_divisible(metric: str | None, y: Floats, *, of: str = "") -> None:
-    """Refuse targets by which a metric would divide, where some are 0.
+    """Refuse targets of 0 for a metric that divides by them.
 
-    of: which table they are of, where there are several.
+    of: the words that name the table, if there are several.
     """
     zeros = int((y == 0.0).sum())
     if metric == "mape" and zeros:
@@ -274,7 +274,7 @@ def check_divisible(metric: str | None, y: Floats, *, of: str = "") -> None:
 
 
 def check_metric_directions(metrics: Sequence[Metric], task: Task) -> None:
-    """Refuse recorded metrics that are no metrics of such a task, or point the other way."""
+    """Refuse recorded metrics of another task or with the wrong direction."""
     for metric in metrics:
         wanted = scorer(metric.name, task).metric
         if metric != wanted:
@@ -288,12 +288,12 @@ def check_metric_directions(metrics: Sequence[Metric], task: Task) -> None:
 
 
 def scorer(name: str, task: Task) -> Scorer:
-    """The metric with this name, if it measures such a task."""
+    """Return the scorer of the metric with this name; refuse one of another task."""
     found = SCORERS.get(name)
     if found is None or found.task is not task:
-        fitting = [each.metric.name for each in SCORERS.values() if each.task is task]
+        names = [each.metric.name for each in SCORERS.values() if each.task is task]
         raise UsageError(
-            f"the metric of a {task} must be one of {', '.join(fitting)}, but got '{name}': "
+            f"the metric of a {task} must be one of {', '.join(names)}, but got '{name}': "
             "choose one of them",
             rule="unknown-metric",
             value=name,

@@ -1,4 +1,4 @@
-"""What past datasets recommend for a table, in sentences and numbers; nothing is run."""
+"""Recommends configurations for a table from past datasets, without running a trial."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class PastSuggestion:
     config: dict[str, Any]
     reason: str
     seconds: float | None
-    """What a trial of it is expected to take; None if unknown, as infinite or missing."""
+    """The expected time of a trial; None if it is unknown."""
     better_pipelines: float | None = None
     """The share of pipelines that are better on similar datasets."""
     better_than_all_so_far: float | None = None
@@ -64,7 +64,7 @@ def suggest_from_past(
 def _best_of_this_table(knowledge: FitKnowledge, about: FitDescription) -> list[PastSuggestion]:
     """Return the best of the user's trials on this very table, if there are any."""
     name, sign = knowledge.metric.name, knowledge.metric.sign
-    # In the space that was asked for: estimators that are left out must not come back.
+    # Only the requested space counts, because estimators that it leaves out must not come back.
     earlier = Memory.of_user().earlier(about.space_name, about.task, space=knowledge.space)
     done = [each for each in earlier if each.status is Status.DONE and name in each.values]
     if not done:
@@ -95,8 +95,8 @@ def _of_similar_datasets(
 
 def _reason(row: int, found: Recommendation) -> str:
     alone, together = (_place_text(float(of[row])) for of in (found.places, found.together))
-    said = f"in the {alone} of pipelines on similar datasets"
-    return said if row == 0 else f"{said}; the best of these {row + 1}, in the {together}"
+    text = f"in the {alone} of pipelines on similar datasets"
+    return text if row == 0 else f"{text}; the best of these {row + 1}, in the {together}"
 
 
 def _place_text(share: float) -> str:

@@ -1,4 +1,4 @@
-"""Predictions for a file of any size: read, predicted and written some rows at a time."""
+"""Predicts a file of any size: it is read, predicted and written some rows at a time."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -40,37 +40,37 @@ WITH_GAPS = {
     **{pa.uint8(): pd.UInt8Dtype(), pa.uint16(): pd.UInt16Dtype()},
     **{pa.uint32(): pd.UInt32Dtype(), pa.uint64(): pd.UInt64Dtype()},
 }
-"""Types of pandas in which a gap leaves whole numbers whole."""
+"""Types of pandas for whole numbers with missing values."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is written for every row."""
+class PredictionOptions:
+    """What to write, and how."""
 
     probabilities: bool = False
-    """One column a class, named TARGET=CLASS."""
+    """Whether to write one column for each class, named TARGET=CLASS."""
     keep: tuple[str, ...] = ()
-    """Columns that are copied, before the prediction."""
+    """The columns to copy; they come before the prediction."""
     raw: bool = False
-    """Texts that a spreadsheet would run as formulas are written as they are."""
+    """Whether to write texts as they are that a spreadsheet would run as formulas."""
     part_bytes: int = field(default_factory=lambda: PART_BYTES)
-    """How much of the file is read at a time."""
+    """The number of bytes to read at a time."""
 
 
 def predict_file(
     model: Model,
     data: Path,
     out: Path | IO[str],
-    wanted: Wanted,
+    wanted: PredictionOptions,
     *,
     progress: Progress = SILENT,
 ) -> list[str]:
-    """Predict every row of a file, and give what is worth knowing about it, in sentences.
+    """Predict every row of a file, and return notes about it, as sentences.
 
-    out: a CSV, TSV or Parquet file, which is there when all is done, or an open text (CSV).
+    out: a CSV, TSV or Parquet file, written in one step, or an open text stream (CSV).
     """
     if wanted.probabilities:
-        model.probabilities(np.empty((0, len(model.schema.features))))  # refuses regression
+        model.probabilities(np.empty((0, len(model.schema.features))))  # This refuses regression.
     if not isinstance(out, Path):
         return _predict(model, data, CsvWriter(out, raw=wanted.raw), wanted, progress)
     _check_out(out, data)
@@ -108,7 +108,7 @@ def _predict(
     model: Model,
     data: Path,
     writer: "CsvWriter | ParquetParts",
-    wanted: Wanted,
+    wanted: PredictionOptions,
     progress: Progress,
 ) -> list[str]:
     rows = 0
@@ -121,7 +121,7 @@ def _predict(
             if not rows:
                 _check_keep(model, part, wanted)
                 notes = _unused_columns(model, part, wanted.keep)
-            # Where a part leaves a doubt about the mark of fractions, those before it decide.
+            # If the decimal mark of a part is unclear, the parts before it decide.
             schema = schema.as_written_in(part)
             if not rows:
                 schema.check_numbers(part)
@@ -145,7 +145,7 @@ def _predict(
 
 
 def _formula_notes(writer: "CsvWriter | ParquetParts") -> list[str]:
-    count = writer.disarmed if isinstance(writer, CsvWriter) else 0
+    count = writer.apostrophes if isinstance(writer, CsvWriter) else 0
     if not count:
         return []
     return [
@@ -154,11 +154,13 @@ def _formula_notes(writer: "CsvWriter | ParquetParts") -> list[str]:
     ]
 
 
-def _parts(model: Model, data: Path, wanted: Wanted) -> Iterator[tuple[pd.DataFrame, pa.Table]]:
-    """The table some rows at a time, with all numbers as they are written that may have commas.
+def _parts(
+    model: Model, data: Path, wanted: PredictionOptions
+) -> Iterator[tuple[pd.DataFrame, pa.Table]]:
+    """Yield some rows at a time, with columns that have decimal commas as texts.
 
-    The first part shows which ones do, and then the file is begun anew: a later part that has only
-    1.234 would else have arrived as a fraction.
+    The first part shows which columns have them, and then reading starts again, because a later
+    part with only 1.234 would be read as a fraction.
     """
     read = partial(read_parts_with_copies, data, wanted.keep, part_bytes=wanted.part_bytes)
     written = model.schema.raw_columns
@@ -167,12 +169,12 @@ def _parts(model: Model, data: Path, wanted: Wanted) -> Iterator[tuple[pd.DataFr
     if more := with_commas(_numbers(model), first[0][0]) - {*written}:
         parts = read(texts=written | dict.fromkeys(more, ()))
     else:
-        yield first.pop()  # Kept, it would take as much memory as every later part.
+        yield first.pop()  # Removed here, because it takes as much memory as every later part.
     yield from parts
 
 
 def _numbers(model: Model) -> Schema:
-    """The columns of the model, and its target where that is a number: a new table may have it."""
+    """Return the schema of the model, with its target if that is a number; the file may have it."""
     if model.task is not Task.REGRESSION:
         return model.schema
     return model.schema.beside(
@@ -190,24 +192,23 @@ def _unread_notes(unread: Counter[str]) -> list[str]:
     ]
 
 
-def _predict_part(model: Model, x: Floats, wanted: Wanted) -> pd.DataFrame:
+def _predict_part(model: Model, x: Floats, wanted: PredictionOptions) -> pd.DataFrame:
     if not wanted.probabilities:
         return pd.DataFrame({model.target: model.predict_rows(x)})
     shares = model.probabilities(x)
     columns: dict[str, Any] = {model.target: model.predict_rows(x, shares)}
-    columns |= dict(zip(_of_classes(model), shares.T, strict=True))
+    columns |= dict(zip(_probability_columns(model), shares.T, strict=True))
     return pd.DataFrame(columns)
 
 
-def _of_classes(model: Model) -> list[str]:
-    """The names of the columns of probabilities."""
+def _probability_columns(model: Model) -> list[str]:
     return [f"{model.target}={name}" for name in model.classes]
 
 
-def _check_keep(model: Model, part: pd.DataFrame, wanted: Wanted) -> None:
+def _check_keep(model: Model, part: pd.DataFrame, wanted: PredictionOptions) -> None:
     made = {model.target: "prediction"}
     if wanted.probabilities:
-        made |= dict.fromkeys(_of_classes(model), "probability of a class")
+        made |= dict.fromkeys(_probability_columns(model), "probability of a class")
     for name in wanted.keep:
         if name not in part.columns:
             names = [str(column) for column in part.columns]
@@ -233,24 +234,24 @@ def _unused_columns(model: Model, part: pd.DataFrame, keep: Sequence[str]) -> li
 
 
 class CsvWriter:
-    """Appends rows to an open text.
+    """Appends rows to an open text stream.
 
-    A spreadsheet runs texts that begin with = + - or @ as formulas, so these get an apostrophe
+    A spreadsheet runs texts that begin with = + - or @ as formulas, so an apostrophe is written
     before them, which it does not show. `raw` writes them as they are.
     """
 
     def __init__(self, stream: IO[str], separator: str = ",", *, raw: bool = False) -> None:
         self._stream, self._separator, self._header = stream, separator, True
         self._raw = raw
-        self.disarmed = 0
-        """How many cells and names got an apostrophe."""
+        self.apostrophes = 0
+        """The number of cells and names that got an apostrophe."""
 
     def write(self, copied: pa.Table, predicted: pd.DataFrame) -> None:
-        """Add rows; before the first ones, the names of the columns."""
+        """Add rows; write the names of the columns before the first ones."""
         rows = _side_by_side(copied, predicted)
         if not self._raw:
             rows, count = without_formulas(rows, names=self._header)
-            self.disarmed += count
+            self.apostrophes += count
         rows.to_csv(self._stream, sep=self._separator, index=False, header=self._header)
         self._header = False
 
@@ -276,9 +277,9 @@ class ParquetParts:
 
 
 def _restore_types(copied: pa.Table, predicted: pd.DataFrame) -> pa.Table:
-    """One table, in which what is copied has the types it had, of which pandas may lose some.
+    """Join copied and predicted columns; the copied ones keep types that pandas would change.
 
-    With it goes what pandas needs to know to read whole numbers with gaps as such again.
+    The metadata lets pandas read whole numbers with missing values as such again.
     """
     whole = copied.select([field.name for field in copied.schema if field.type in WITH_GAPS])
     told = pa.Table.from_pandas(_side_by_side(whole, predicted), preserve_index=False)
@@ -288,7 +289,7 @@ def _restore_types(copied: pa.Table, predicted: pd.DataFrame) -> pa.Table:
 
 
 def _side_by_side(copied: pa.Table, predicted: pd.DataFrame) -> pd.DataFrame:
-    # What the table says of its index does not hold for some of its columns.
+    # The metadata about the index of the whole table is wrong for some of its columns.
     kept = copied.replace_schema_metadata(None).to_pandas(types_mapper=WITH_GAPS.get)
     rows: pd.DataFrame = pd.concat([kept, predicted], axis="columns")
     return rows

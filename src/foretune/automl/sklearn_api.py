@@ -1,4 +1,4 @@
-"""The main job as scikit-learn estimators: fit, predict, and what was tried."""
+"""A fit as scikit-learn estimators: a classifier and a regressor."""
 
 import warnings
 from dataclasses import replace

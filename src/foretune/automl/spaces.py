@@ -1,9 +1,9 @@
-"""The search spaces that ship, and narrowing them.
+"""The search spaces that ship; each can be narrowed to some estimators.
 
 `cash` is Table 1 of the paper on a shared latent space for algorithm selection: twelve classifiers
 of scikit-learn and their hyperparameters, on the scales of its Table 5. The `pipeline` spaces
-choose an algorithm at each of five steps. Estimators of packages that are not installed are left
-out of them.
+choose an algorithm at each of five steps. They leave out estimators whose packages are not
+installed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +37,7 @@ CASH: dict[str, Notation] = {
         "min_samples_leaf": LEAST,
         "min_samples_split": LEAST,
     },
-    # Its lower bound of 1e-15 is below what ConfigSpace keeps of a number: the exponent instead.
+    # The space has the exponent, because ConfigSpace would round the lower bound of 1e-15.
     "gaussian_nb": {"log10_var_smoothing": (-15.0, 0.0)},
     "gradient_boosting": {
         "learning_rate": (1e-3, 1.0, "log"),
@@ -137,42 +137,42 @@ REGRESSORS: dict[str, Notation] = {
     "svm": {"C": (1e-2, 1e3, "log"), "gamma": (1e-4, 1e1, "log"), "epsilon": (1e-3, 0.5, "log")},
 }
 OPTIONAL = ("lightgbm", "xgboost", "catboost")
-"""Estimators that are packages of their own, by their names."""
+"""The estimators that need a package of the same name."""
 EXTRAS = {"lightgbm": "automl", "xgboost": "boosters", "catboost": "boosters"}
-"""What to install them with."""
+"""The extra of Foretune that installs each of these packages."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShippedSpace:
-    """A search space by name: what it is for and how it is built."""
+    """A search space with a name: its task, its metrics and its parts."""
 
     name: str
     summary: str
     task: Task
     metrics: tuple[str, ...]
-    """What is measured when nothing else is asked for."""
+    """The metrics that are measured by default."""
     choice: str
     """The hyperparameter that chooses the estimator."""
     algorithms: Callable[[], Mapping[str, Notation]]
     stages: Mapping[str, Notation]
-    """What else is chosen: steps before the estimator."""
+    """The steps before the estimator."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return load_shipped_space, (self.name,)
 
     def build(self, only: Sequence[str] = ()) -> Space:
-        """The space, narrowed to the estimators `only` where that is not empty."""
+        """Build the space, with only some estimators if `only` is not empty."""
         self.check(only)
         chosen = {name: of for name, of in self.algorithms().items() if not only or name in only}
         return Space.of({**self.stages, self.choice: chosen}, stages=(*self.stages, self.choice))
 
     def missing(self) -> list[str]:
-        """Estimators that it would have if their packages were installed."""
+        """Return the estimators whose packages are not installed."""
         wanted = {"pipeline-classification": CLASSIFIERS, "pipeline-regression": REGRESSORS}
         return [name for name in wanted.get(self.name, {}) if name not in self.algorithms()]
 
     def check(self, only: Sequence[str]) -> None:
-        """Refuse estimators that it does not have."""
+        """Refuse estimators that the space does not have."""
         known = self.algorithms()
         for name in only:
             if name in self.missing():
@@ -187,12 +187,14 @@ class ShippedSpace:
                 )
 
 
-def keep_installed(algorithms: Mapping[str, Notation]) -> dict[str, Notation]:
-    """Those whose packages can be imported."""
+def select_installed(
+    algorithms: Mapping[str, Notation], find: Callable[[str], object] = find_spec
+) -> dict[str, Notation]:
+    """Return the algorithms whose packages are installed; `find` returns None for other ones."""
     return {
         name: of
         for name, of in algorithms.items()
-        if name not in OPTIONAL or find_spec(name) is not None
+        if name not in OPTIONAL or find(name) is not None
     }
 
 
@@ -214,7 +216,7 @@ SPACES: dict[str, ShippedSpace] = {
             Task.CLASSIFICATION,
             ("accuracy", "balanced_accuracy", "auc", "log_loss"),
             "estimator",
-            lambda: keep_installed(CLASSIFIERS),
+            lambda: select_installed(CLASSIFIERS),
             PREPARATION,
         ),
         ShippedSpace(
@@ -223,7 +225,7 @@ SPACES: dict[str, ShippedSpace] = {
             Task.REGRESSION,
             ("r2", "rmse"),
             "estimator",
-            lambda: keep_installed(REGRESSORS),
+            lambda: select_installed(REGRESSORS),
             PREPARATION,
         ),
     )
@@ -231,7 +233,7 @@ SPACES: dict[str, ShippedSpace] = {
 
 
 def load_shipped_space(name: str) -> ShippedSpace:
-    """The shipped space with this name."""
+    """Return the shipped space with this name."""
     found = SPACES.get(name)
     if found is None:
         raise UsageError(

@@ -39,9 +39,11 @@ def predict_command(
     """
     from foretune._base.terminal import TerminalProgress
     from foretune.automl.final_model.model import Model
-    from foretune.automl.prediction_file import Wanted, predict_file
+    from foretune.automl.prediction_file import PredictionOptions, predict_file
 
-    wanted = Wanted(probabilities, names_in(keep or None), raw)  # scripts may fill in none
+    wanted = PredictionOptions(
+        probabilities, names_in(keep or None), raw
+    )  # scripts may fill in none
     notes = predict_file(
         Model.open(model), data, out or sys.stdout, wanted, progress=TerminalProgress()
     )

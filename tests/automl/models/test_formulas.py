@@ -30,7 +30,7 @@ def written(raw):
     writer.write(kept, pd.DataFrame({"class": ["@x", "b", "b"], "class=@x": [-0.5, 0.2, 0.1]}))
     writer.write(kept, pd.DataFrame({"class": ["b", "b", "b"], "class=@x": [0.5, 0.2, 0.1]}))
     stream.seek(0)
-    return stream.getvalue(), writer.disarmed
+    return stream.getvalue(), writer.apostrophes
 
 
 def test_formulas_get_an_apostrophe_and_are_counted():
