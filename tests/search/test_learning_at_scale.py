@@ -1,5 +1,8 @@
 """Many past tasks: what is learnt before the first suggestion, what later, what never again."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
@@ -9,14 +12,13 @@ from foretune.methods.auto.learn import AutoLearner
 from foretune.methods.contracts import Learner, Prior
 from foretune.methods.past_data import draw_by_name
 from foretune.methods.zero_shot import adaptive
-from foretune.methods.zero_shot.adaptive import AdaptiveLearner
+from foretune.methods.zero_shot.adaptive import AdaptiveLearner, AdaptivePrior
 from foretune.methods.zero_shot.quick_opening import spread_by_rank
 from foretune.methods.zero_shot.table import loss_table, shares_configurations
-from foretune.search import prior_ancestry
 from foretune.search.early_opening import EarlyPrior
 from foretune.search.method_entry import Design, Method
 from foretune.search.optimizer import Optimizer
-from foretune.search.prior_ancestry import fingerprints_of_tasks
+from foretune.search.prior_ancestry import fingerprints_of_tasks, learnt_on_top
 from foretune.search.prior_cache import learnt_prior, prior_of
 from foretune.search.registry import METHODS
 from foretune.search.suggestions import Told
@@ -38,10 +40,26 @@ def experience_of(tasks: int, *, shared: bool = False) -> Experience:
     return Experience.build(SPACE, [Metric("loss")], names, of, configs, index, losses)
 
 
+LEARNT: list[int] = []
+"""The numbers of tasks, each time that the tiny method learns."""
+
+
+@dataclass(frozen=True)
+class CountedLearner(AdaptiveLearner):
+    """A learner for few tasks that notes each time it learns."""
+
+    most_forests: int = FEW
+
+    def learn(self, experience: Experience | None, **how) -> AdaptivePrior:
+        assert experience is not None
+        LEARNT.append(len(experience.tasks))
+        return super().learn(experience, **how)
+
+
 def tiny_auto() -> AutoLearner:
     """`auto` without networks."""
     return AutoLearner(
-        taught={"adaptive-portfolio": AdaptiveLearner},
+        taught={"adaptive-portfolio": CountedLearner},
         from_nothing={"gcp-smooth": METHODS["gcp-smooth"].learner},
         lister="adaptive-portfolio",
     )
@@ -50,18 +68,18 @@ def tiny_auto() -> AutoLearner:
 TINY = Method("tiny", "tiny auto", tiny_auto, Design("random", 0), "own", uses_experience=True)
 
 
-@pytest.fixture
-def few_forests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adaptive, "MOST_FORESTS", FEW)
+@pytest.fixture(autouse=True)
+def nothing_learnt() -> None:
+    LEARNT.clear()
 
 
 @pytest.fixture
-def kept(monkeypatch: pytest.MonkeyPatch, tmp_path) -> Method:
-    """The tiny method as one that ships, with a cache of its own."""
-    monkeypatch.setattr("foretune._base.cache.cache_folder", lambda: tmp_path)
-    monkeypatch.setitem(METHODS, "tiny", TINY)
+def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[Method]:
+    """The tiny method as one that ships."""
     monkeypatch.setattr("foretune.search.prior_cache.SHIPPED", frozenset({"tiny"}))
-    return TINY
+    METHODS["tiny"] = TINY
+    yield TINY
+    del METHODS["tiny"]
 
 
 def played(optimizer: Optimizer, trials: int) -> list[dict]:
@@ -107,7 +125,6 @@ def test_few_tasks_open_with_what_was_learnt() -> None:
     assert not isinstance(prior_of(TINY, experience), EarlyPrior)
 
 
-@pytest.mark.usefixtures("few_forests")
 @pytest.mark.parametrize("shared", [False, True])
 def test_the_early_opening_is_that_of_the_learnt_prior(shared: bool) -> None:
     experience = experience_of(3 * FEW, shared=shared)
@@ -118,24 +135,14 @@ def test_the_early_opening_is_that_of_the_learnt_prior(shared: bool) -> None:
     assert len(early) == 3
 
 
-@pytest.mark.usefixtures("few_forests")
-def test_nothing_is_learnt_before_the_opening_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun = []
-    learn = AdaptiveLearner.learn
-
-    def counted(self: AdaptiveLearner, *given: object, **named: object) -> object:
-        begun.append(1)
-        return learn(self, *given, **named)
-
-    monkeypatch.setattr(AdaptiveLearner, "learn", counted)
+def test_nothing_is_learnt_before_the_opening_ends() -> None:
     optimizer = Optimizer.of(SPACE, experience_of(3 * FEW), method=TINY)
     played(optimizer, 3)
-    assert not begun
+    assert not LEARNT
     played(optimizer, 1)
-    assert len(begun) == 1
+    assert len(LEARNT) == 1
 
 
-@pytest.mark.usefixtures("few_forests")
 def test_learning_early_late_or_after_a_restart_changes_no_suggestion() -> None:
     experience = experience_of(3 * FEW)
     late = Optimizer.of(SPACE, experience, method=TINY, seed=4)
@@ -151,15 +158,13 @@ def test_learning_early_late_or_after_a_restart_changes_no_suggestion() -> None:
     assert again.ask()[0].config == late_again.ask()[0].config
 
 
-@pytest.mark.usefixtures("few_forests")
-def test_an_explanation_does_not_wait_for_learning(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_explanation_does_not_wait_for_learning() -> None:
     optimizer = Optimizer.of(SPACE, experience_of(3 * FEW), method=TINY)
     played(optimizer, 2)
-    monkeypatch.setattr(AdaptiveLearner, "learn", lambda *_, **__: pytest.fail("learnt"))
     assert optimizer.explain() == ""
+    assert not LEARNT
 
 
-@pytest.mark.usefixtures("few_forests")
 def test_an_optimiser_knows_when_its_next_suggestion_must_wait() -> None:
     optimizer = Optimizer.of(SPACE, experience_of(3 * FEW), method=TINY)
     assert not optimizer.must_learn
@@ -172,20 +177,16 @@ def test_an_optimiser_knows_when_its_next_suggestion_must_wait() -> None:
     assert not Optimizer.of(SPACE, method="random").must_learn
 
 
-def test_of_many_tasks_with_the_same_configurations_some_are_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(adaptive, "MOST_TASKS", FEW)
+def test_of_many_tasks_with_the_same_configurations_some_are_read() -> None:
     whole = experience_of(3 * FEW, shared=True)
     some = [whole.tasks[place] for place in draw_by_name(whole.tasks, FEW, 5)]
-    read = AdaptiveLearner().learn(whole, seed=5, progress=SILENT)
+    read = AdaptiveLearner(most_tasks=FEW).learn(whole, seed=5, progress=SILENT)
     expected = AdaptiveLearner().learn(whole.only(some), seed=5, progress=SILENT)
     assert read.scores.shape[0] == FEW
     assert np.array_equal(read.scores, expected.scores)
     assert read.configs == expected.configs
 
 
-@pytest.mark.usefixtures("few_forests")
 def test_progress_is_told_of_every_task() -> None:
     events: list[tuple[str, object]] = []
 
@@ -205,7 +206,6 @@ def test_progress_is_told_of_every_task() -> None:
     assert events[begins + 1 :].count(("step", 1)) >= FEW
 
 
-@pytest.mark.usefixtures("few_forests")
 def test_a_task_that_is_not_read_costs_no_forest(
     kept: Method, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -228,10 +228,7 @@ def test_a_task_that_is_not_read_costs_no_forest(
     assert len(grown) == 3 * FEW
 
 
-@pytest.mark.usefixtures("few_forests")
-def test_a_finished_part_survives_an_interruption(
-    kept: Method, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_finished_part_survives_an_interruption(kept: Method) -> None:
     class Interrupted(PartLearner):
         def learn(self, *_: object, **__: object) -> None:
             raise KeyboardInterrupt
@@ -245,13 +242,13 @@ def test_a_finished_part_survives_an_interruption(
         )
 
     method = Method("tiny", "", stopped, Design("random", 0), "own", uses_experience=True)
-    monkeypatch.setitem(METHODS, "tiny", method)
+    METHODS["tiny"] = method
     experience = experience_of(3 * FEW)
     with pytest.raises(KeyboardInterrupt):
         learnt_prior(method, experience)
-    monkeypatch.setitem(METHODS, "tiny", kept)
-    monkeypatch.setattr(AdaptiveLearner, "learn", lambda *_, **__: pytest.fail("learnt again"))
+    METHODS["tiny"] = kept
     learnt_prior(kept, experience)
+    assert len(LEARNT) == 1
 
 
 def test_the_fingerprint_of_a_task_follows_from_its_own_evaluations() -> None:
@@ -292,16 +289,12 @@ class Remembering(Prior):
         path.write_bytes(b"prior")
 
 
-def test_one_more_task_goes_on_and_others_begin_anew(
-    monkeypatch: pytest.MonkeyPatch, tmp_path
-) -> None:
-    monkeypatch.setattr("foretune._base.cache.cache_folder", lambda: tmp_path)
-    monkeypatch.setattr(prior_ancestry, "LEAST_TASKS", 20)
+def test_one_more_task_goes_on_and_others_begin_anew() -> None:
     whole, learner = experience_of(45), Counting()
 
     def learn(first: int, last: int) -> str:
         part = whole.only(whole.tasks[first:last])
-        prior_ancestry.learnt_on_top("c", learner, part, seed=0, progress=SILENT)
+        learnt_on_top("c", learner, part, seed=0, progress=SILENT, least_tasks=20)
         return learner.calls[-1]
 
     assert learn(0, 19) == "anew 19"

@@ -25,7 +25,7 @@ from foretune.methods.contracts import (
     Target,
 )
 from foretune.methods.wrapped import WrappedPrior
-from foretune.search import Optimizer, Suggestion, Told, candidates, method
+from foretune.search import Optimizer, Suggestion, Told, method
 from foretune.search.candidates import ChosenConfig, WholeSpace
 from foretune.search.local_search import Score
 from foretune.search.method_entry import Design
@@ -445,18 +445,17 @@ def test_where_all_is_constant_the_one_configuration_is_tried_once(name: str) ->
         optimizer.ask()
 
 
-@pytest.mark.parametrize("name", ["random", "sobol"])
-def test_a_grid_is_tried_to_its_last_configuration(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also where chance does not meet what is left."""
-    monkeypatch.setattr(candidates, "ATTEMPTS", 2)
-    monkeypatch.setattr(candidates, "LEAST_SAMPLES", 1)
+@pytest.mark.parametrize("how", ["random", "sobol"])
+def test_a_grid_is_tried_to_its_last_configuration(how: str) -> None:
+    """Also if random draws do not meet the last ones."""
     grid = Space.of({"a": (1, 6), "b": ["x", "y", "z"], "c": {"u": {"n": (1, 2)}, "v": {}}})
-    optimizer = make(name, space=grid)
-    tune(optimizer, 6 * 3 * 3, loss=lambda config: config["a"])
-    with pytest.raises(ExhaustedError):
-        optimizer.ask()
+    source, tried = WholeSpace(grid, attempts=2, least_samples=1), grid.encode([])
+    for index in range(6 * 3 * 3):
+        choice = source.draw(tried, seed=index, how=how, index=index)
+        assert not choice.config.isin(tried).any()
+        tried = Encoded.concat([tried, choice.config])
+    with refuses("space-exhausted", value=54, kind=ExhaustedError):
+        source.draw(tried, seed=54, how=how, index=54)
 
 
 def test_sobol_covers_every_quarter_with_four_draws() -> None:

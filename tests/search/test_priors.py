@@ -9,7 +9,7 @@ from foretune.experience import Direction, Experience, Metric
 from foretune.methods.contracts import Prior, Target
 from foretune.search import METHODS, Optimizer
 from foretune.search.method_entry import Method
-from foretune.search.prior_cache import forget_priors, learnt_prior
+from foretune.search.prior_cache import forget_priors, learner_here, learnt_prior, taught_by
 from foretune.testing.problems import problem
 
 ZERO_SHOT = METHODS["zero-shot"]
@@ -45,7 +45,7 @@ def test_the_same_is_learnt_once(past: Experience, learnt: list[str], tmp_path: 
 
 
 def test_whatever_changes_what_is_learnt_is_learnt_anew(
-    past: Experience, learnt: list[str], monkeypatch: pytest.MonkeyPatch
+    past: Experience, learnt: list[str]
 ) -> None:
     learnt_prior(ZERO_SHOT, past)
     learnt_prior(METHODS["ws-gp"], past)
@@ -53,9 +53,8 @@ def test_whatever_changes_what_is_learnt_is_learnt_anew(
     learnt_prior(ZERO_SHOT, past.only(past.tasks[1:]))
     turned = Metric(past.metrics[0].name, Direction.MAX)
     learnt_prior(ZERO_SHOT, replace(past, metrics=(turned,)))
-    monkeypatch.setattr("foretune.search.prior_cache.version", lambda name: "99")
-    learnt_prior(ZERO_SHOT, past)
-    assert len(learnt) == 6
+    assert len(learnt) == 5
+    assert taught_by(past, 0, release="99") != taught_by(past, 0) == taught_by(past, 0)
 
 
 def test_what_needs_no_past_keeps_nothing(past: Experience, tmp_path: Path) -> None:
@@ -81,14 +80,11 @@ def test_a_method_of_ones_own_learns_each_time(past: Experience, learnt: list[st
     assert learnt == ["zero-shot", "zero-shot", "mine", "mine"]
 
 
-def test_what_was_learnt_without_jax_is_learnt_anew_with_it(
-    past: Experience, learnt: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As `auto` has better experts then."""
-    for spec in (None, object()):
-        monkeypatch.setattr("foretune.search.prior_cache.find_spec", lambda name, spec=spec: spec)
-        learnt_prior(ZERO_SHOT, past)
-    assert len(learnt) == 2
+def test_priors_that_were_learnt_without_jax_have_another_name() -> None:
+    """`auto` has better experts with JAX."""
+    auto = METHODS["auto"]
+    assert learner_here(auto, has_jax=True) == learner_here(auto) == "auto"
+    assert learner_here(auto, has_jax=False) == "auto without JAX"
 
 
 def test_an_optimiser_in_a_line_learns_once(past: Experience, learnt: list[str]) -> None:

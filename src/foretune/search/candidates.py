@@ -143,6 +143,9 @@ class WholeSpace:
     effect: Callable[[Encoded], Encoded] | None = None
     """Maps configurations that must give the same losses to equal ones."""
     samples: int = SAMPLES_PER_ASK
+    least_samples: int = LEAST_SAMPLES
+    attempts: int = ATTEMPTS
+    """The number of random batches to draw before the neighbours of tried ones are looked at."""
 
     def draw(self, tried: Encoded, *, seed: int, how: str, index: int) -> ChosenConfig:
         """Draw one untried configuration, uniformly or from a Sobol sequence."""
@@ -240,21 +243,22 @@ class WholeSpace:
         return configs.take(np.flatnonzero(self.region.contains(configs)))
 
     def _fresh(self, n: int, tried: Encoded, seed: int) -> Encoded:
-        for attempt in range(ATTEMPTS):
+        size = max(n, self.least_samples)
+        for attempt in range(self.attempts):
             # A region may hold one configuration only, so the second half looks everywhere.
-            region = self.region if attempt < ATTEMPTS // 2 else None
+            region = self.region if attempt < self.attempts // 2 else None
             sample = self.space.sample if region is None else region.sample
-            samples = sample(max(n, LEAST_SAMPLES), seed=derive_seed(seed, attempt))
+            samples = sample(size, seed=derive_seed(seed, attempt))
             fresh = np.flatnonzero(~samples.isin(tried))
             if len(fresh):
                 return samples.take(fresh)
         # Random draws rarely meet the last free ones of a grid, but these lie beside tried ones.
-        beside, _ = self.space.neighbourhoods(tried, seed=derive_seed(seed, ATTEMPTS))
+        beside, _ = self.space.neighbourhoods(tried, seed=derive_seed(seed, self.attempts))
         left = np.flatnonzero(~beside.isin(tried))
         if len(left):
             return beside.take(left)
         raise ExhaustedError(
-            f"a suggestion must be untried, but {ATTEMPTS * max(n, LEAST_SAMPLES)} random "
+            f"a suggestion must be untried, but {self.attempts * size} random "
             f"configurations of the space, and the neighbours of the {len(tried)} that were tried "
             "or are being tried, are all among these: ask for fewer trials, or widen the space",
             rule="space-exhausted",

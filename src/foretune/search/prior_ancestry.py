@@ -34,10 +34,16 @@ ROOM_TO_GROW = 1.5
 
 
 def learnt_on_top(
-    name: str, learner: Learner, experience: Experience, *, seed: int, progress: Progress
+    name: str,
+    learner: Learner,
+    experience: Experience,
+    *,
+    seed: int,
+    progress: Progress,
+    least_tasks: int = LEAST_TASKS,
 ) -> Prior:
     """Learn with the learner called `name`, starting from its latest prior if that fits."""
-    if not learner.can_continue or len(experience.tasks) < LEAST_TASKS:
+    if not learner.can_continue or len(experience.tasks) < least_tasks:
         return learner.learn(experience, seed=seed, progress=progress)
     tasks = fingerprints_of_tasks(experience)
     metrics = [str(metric) for metric in experience.metrics]

@@ -115,14 +115,17 @@ def is_kept(method: Method) -> bool:
     return ships and METHODS[method.name] is method
 
 
-def learner_here(method: Method) -> str:
+def learner_here(method: Method, *, has_jax: bool | None = None) -> str:
     """Return the method's name, and whether JAX is missing: `auto` then has other experts."""
-    return method.name if find_spec("jax") else f"{method.name} without JAX"
+    if has_jax is None:
+        has_jax = find_spec("jax") is not None
+    return method.name if has_jax else f"{method.name} without JAX"
 
 
-def taught_by(experience: Experience, seed: int) -> str:
+def taught_by(experience: Experience, seed: int, *, release: str = "") -> str:
     """Return a fingerprint (hex) of what a method learns from: experience, seed and release."""
-    said = f"{fingerprint_of_lessons(experience)} {seed} {version('foretune')}"
+    release = release or version("foretune")
+    said = f"{fingerprint_of_lessons(experience)} {seed} {release}"
     return hashlib.sha256(said.encode()).hexdigest()
 
 

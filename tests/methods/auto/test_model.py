@@ -21,6 +21,7 @@ from foretune.search import METHODS
 from foretune.space import Encoded, Space
 from foretune.testing.problems import problem
 from tests.methods.doubles import PartLearner, PartPrior
+from tests.refusals import refuses
 
 SPACE = Space.of({"a": (0.0, 1.0)})
 
@@ -168,7 +169,7 @@ def test_those_that_past_tasks_taught_have_their_majority_together() -> None:
 def test_it_says_whom_it_believed() -> None:
     places = [0.5, 0.1, 0.9, 0.3, 0.7, 0.2]
     said = council(UP, DOWN).explain(seen(places, places))
-    assert said.endswith("past 100%, nothing 0% (which knows this task alone).")
+    assert said.endswith("past 100%, nothing 0% (which uses this task's own trials only).")
     alone = AutoSurrogate(("gcp",), (UP,), np.zeros(1), np.array([False]))
     assert "no past tasks" in alone.explain(seen(places, places))
 
@@ -267,11 +268,10 @@ def learner(**makers: str) -> AutoLearner:
     )
 
 
-def test_of_very_many_trials_the_latest_of_each_block_say_whom_to_believe(monkeypatch) -> None:
-    monkeypatch.setattr("foretune.methods.auto.model.MOST_JUDGED", 4)
+def test_of_very_many_trials_the_latest_of_each_block_say_whom_to_believe() -> None:
     places = np.random.default_rng(0).random(16)
     losses = np.where(np.arange(16) < 12, -places, places)
-    found = council(UP, DOWN).weights(seen(places, losses))
+    found = replace(council(UP, DOWN), most_judged=4).weights(seen(places, losses))
     # The blocks are trials 4 to 7 and 8 to 15; the latest four of each are judged.
     scores = [
         sum(
@@ -331,7 +331,7 @@ def test_what_past_tasks_taught_is_of_their_space() -> None:
     assert not prior.spreads
     other = Target(Space.of({"z": (0.0, 1.0)}))
     for ask in (prior.opening, prior.known_good):
-        with pytest.raises(MethodError, match="holds for the space"):
+        with refuses("prior-of-another-space", kind=MethodError):
             ask(other)
 
 

@@ -18,6 +18,7 @@ from foretune_lab.baselines.ablr import (
 )
 from foretune_lab.baselines.regression import Regression, fit_precisions
 from tests.methods.baselines.examples import mean_regret, small_experience
+from tests.refusals import refuses
 
 ABLR = Method("ablr", "shared features", ablr, needs_experience=True)
 ABLR_COPULA = Method("ablr-copula", "on scores", ablr_copula, needs_experience=True)
@@ -131,7 +132,7 @@ def test_the_pool_gets_the_same_predictions_as_any_other_configurations():
 
 def test_another_space_and_the_other_output_are_refused(tmp_path):
     prior = ABLR.learn(small_experience(), seed=0)
-    with pytest.raises(MethodError, match="learnt on"):
+    with refuses("prior-of-another-space", kind=MethodError):
         prior.surrogate(Target(Space.of({"width": (0.0, 10.0)})))
     prior.save(tmp_path / "prior")
     with pytest.raises(ArtifactError, match="ablr-copula"):

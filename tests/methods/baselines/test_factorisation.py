@@ -28,6 +28,7 @@ from foretune_lab.baselines.factorisation import (
 )
 from foretune_lab.baselines.oboe import OboeSurrogate, informative, oboe
 from foretune_lab.baselines.pmf import PmfPrior, pmf
+from tests.refusals import refuses
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
 CONFIGS = SPACE.sample(60, seed=0)
@@ -234,7 +235,7 @@ class TestMethods:
         np.testing.assert_allclose(belief.std[asked], belief.std[nearest])
 
     def test_another_space_is_refused(self, name: str, priors: dict[str, Prior]) -> None:
-        with pytest.raises(MethodError, match="learnt on"):
+        with refuses("prior-of-another-space", kind=MethodError):
             priors[name].surrogate(Target(Space.of({"c": (0.0, 1.0)})))
 
 

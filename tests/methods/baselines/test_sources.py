@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from foretune._base.progress import SILENT
 from foretune.errors import MethodError
@@ -10,6 +9,7 @@ from foretune.space import Space
 from foretune.testing import problem
 from foretune_lab.baselines.tst import tst
 from tests.methods.baselines.examples import small_experience
+from tests.refusals import refuses
 
 
 def fitted(limits, seeds=(0,)):
@@ -68,5 +68,5 @@ def test_a_mean_alone_is_that_of_the_belief_and_the_pools_is_remembered():
 
 def test_another_space_is_refused():
     [sources] = fitted(SourceLimits(evaluations=20, fitted=10))
-    with pytest.raises(MethodError, match="learnt on"):
+    with refuses("prior-of-another-space", kind=MethodError):
         sources.about(Target(Space.of({"width": (0.0, 10.0)})))

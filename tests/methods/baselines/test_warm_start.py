@@ -1,5 +1,3 @@
-import pytest
-
 from foretune.errors import MethodError
 from foretune.methods.contracts import Target
 from foretune.search import Design, Method, Optimizer, method
@@ -7,6 +5,7 @@ from foretune.space import Space
 from foretune.testing import problem
 from foretune_lab.baselines.warm_start import warm_started_gp
 from tests.methods.baselines.examples import SPACE, mean_regret, small_experience
+from tests.refusals import refuses
 
 WS_GP = Method(
     "ws-gp", "warm start", warm_started_gp, design=Design("random", 0), needs_experience=True
@@ -26,7 +25,7 @@ def test_another_space_is_refused():
     prior = WS_GP.learn(small_experience(), seed=0)
     target = Target(Space.of({"width": (0.0, 10.0)}))
     for use in (prior.opening, prior.surrogate):
-        with pytest.raises(MethodError, match="learnt on"):
+        with refuses("prior-of-another-space", kind=MethodError):
             use(target)
 
 

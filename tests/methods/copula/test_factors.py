@@ -8,15 +8,16 @@ from foretune._base.progress import SILENT
 from foretune.errors import MethodError
 from foretune.experience import Direction, Experience, Metric
 from foretune.methods.contracts import Observations, Target
-from foretune.methods.copula import factors as module
 from foretune.methods.copula.factors import (
     LEAST_ODDS,
+    FactorsLearner,
     FactorsPrior,
     factors,
     mean_and_components,
 )
 from foretune.numerics.scores import midrank_scores
 from foretune.space import Encoded, Space
+from tests.refusals import refuses
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
 METRIC = (Metric("loss", Direction.MIN),)
@@ -133,10 +134,9 @@ def test_a_saved_prior_is_believed_as_far(tmp_path: Path) -> None:
     assert (again.table == prior.table).all()
 
 
-def test_many_tasks_and_configurations_are_drawn_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_TASKS", 3)
-    monkeypatch.setattr(module, "MOST_CONFIGS", 30)
-    prior = learnt(shared=False)
+def test_many_tasks_and_configurations_are_drawn_from() -> None:
+    learner = FactorsLearner(most_tasks=3, most_configs=30)
+    prior = learner.learn(experience(shared=False), seed=0, progress=SILENT)
     assert prior.table.shape == (30, 3)
     assert prior.odds(Target(SPACE)) == LEAST_ODDS
 
@@ -145,5 +145,5 @@ def test_it_opens_with_what_is_best_on_average() -> None:
     prior = learnt()
     opening = prior.opening(Target(SPACE))
     assert opening.dicts() == prior.configs.take([int(prior.table[:, 0].argmin())]).dicts()
-    with pytest.raises(MethodError, match="a prior holds for the space"):
+    with refuses("prior-of-another-space", kind=MethodError):
         prior.opening(Target(Space.of({"z": (0.0, 1.0)})))

@@ -26,6 +26,7 @@ from foretune.numerics.networks import Layers, initial_layers
 from foretune.numerics.scores import midrank_scores
 from foretune.numerics.transforms import copula_scores, standardise
 from foretune.space import Space
+from tests.refusals import refuses
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
 
@@ -132,12 +133,12 @@ def test_seeds_learnt_together_equal_seeds_learnt_alone() -> None:
     )
 
 
-def test_numpy_and_jax_read_the_network_alike(prior, monkeypatch) -> None:
+def test_numpy_and_jax_read_the_network_alike(prior) -> None:
     [layers] = prior.networks.layers
     x = SPACE.sample(7, seed=2).x
     belief = prior.networks.believe(x)
-    monkeypatch.setattr("foretune.methods.copula.training.DROPOUT", 0.0)
-    mu, raw = outputs(layers, jnp.asarray(x, jnp.float32), jnp.ones((3, 7, 50), bool)).T
+    inputs, all_kept = jnp.asarray(x, jnp.float32), jnp.ones((3, 7, 50), bool)
+    mu, raw = outputs(layers, inputs, all_kept, dropout=0.0).T
     np.testing.assert_allclose(belief.mu[:, 0], mu, atol=1e-4)
     np.testing.assert_allclose(belief.sigma[:, 0], jax.nn.softplus(raw) + LEAST_SIGMA, atol=1e-4)
 
@@ -184,15 +185,13 @@ def one_by_one(scores: Scores, seed: int, objective: int) -> Layers:
     return layers
 
 
-def test_networks_side_by_side_move_as_each_would_alone(monkeypatch) -> None:
+def test_networks_side_by_side_move_as_each_would_alone() -> None:
     """More columns than 16, and a task of one row; two seeds, two objectives."""
-    monkeypatch.setattr("foretune.methods.copula.training.RATES", (0.01, 0.002))
-    monkeypatch.setattr("foretune.methods.copula.training.UPDATES_PER_RATE", 2)
-    monkeypatch.setattr("foretune.methods.copula.training.UPDATES_AT_ONCE", 2)
     rng, counts = np.random.default_rng(0), np.array([5, 1, 30], dtype=np.int32)
     x, z = rng.random((36, 17), np.float32), rng.normal(size=(2, 36)).astype(np.float32)
     scores = Scores(x, z, counts)
-    for seed, networks in zip((3, 2**40), _train(scores, (3, 2**40), SILENT), strict=True):
+    both = _train(scores, (3, 2**40), SILENT, rates=(0.01, 0.002), updates=2)
+    for seed, networks in zip((3, 2**40), both, strict=True):
         for objective, layers in enumerate(networks.layers):
             jax.tree.map(
                 lambda ours, theirs: np.testing.assert_allclose(ours, theirs, atol=1e-4),
@@ -264,5 +263,5 @@ def test_networks_are_saved_and_loaded(prior, tmp_path) -> None:
 
 
 def test_another_space_is_refused(prior) -> None:
-    with pytest.raises(MethodError, match="the space it was learnt on"):
+    with refuses("prior-of-another-space", kind=MethodError):
         prior.surrogate(Target(Space.of({"other": (0.0, 1.0)})))

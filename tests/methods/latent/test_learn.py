@@ -20,6 +20,7 @@ from foretune.methods.latent.variants import latent_cash, latent_cash_random, la
 from foretune.search import Optimizer, Told, method
 from foretune.space import Space
 from tests.methods.latent.examples import ALGORITHMS, SPACE, experience, losses
+from tests.refusals import refuses
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +105,7 @@ def test_preferences_are_shares_of_the_sources(prior: LatentPrior) -> None:
 
 
 def test_another_space_is_refused(prior: LatentPrior) -> None:
-    with pytest.raises(MethodError, match="fingerprint"):
+    with refuses("prior-of-another-space", kind=MethodError):
         prior.surrogate(Target(Space.of({"a": (0.0, 1.0)})))
 
 
@@ -203,11 +204,10 @@ def test_large_sources_are_trained_for_longer(monkeypatch) -> None:
         return untrained(source, beta, steps=steps, seed=seed)
 
     monkeypatch.setattr("foretune.methods.latent.training.pre_train", recorded)
-    monkeypatch.setattr("foretune.methods.latent.learn.LARGE", 20)
     configs = SPACE.sample(21, seed=0)
     for rows, beta in ((20, None), (21, 0.5)):
         some = configs.take(np.arange(rows))
-        pretrain(ALGORITHMS, some, np.linspace(0.0, 1.0, rows), seed=0, beta=beta)
+        pretrain(ALGORITHMS, some, np.linspace(0.0, 1.0, rows), seed=0, beta=beta, large=20)
     assert wishes == [(1e-4, 1000), (0.5, 4000)]
 
 

@@ -9,6 +9,7 @@ from foretune.methods.pipeline.model import DeepPipe, LatentPoints
 from foretune.methods.pipeline.network import PipelineEmbedding
 from foretune.numerics.kernels import squared_distances
 from foretune.space import Space
+from tests.refusals import refuses
 
 SMALL = {
     "scaler": {"none": {}, "standard": {}, "quantile": {"n": (1, 9)}},
@@ -247,5 +248,5 @@ def test_another_range_is_another_hyperparameter() -> None:
 
 def test_spaces_with_nothing_in_common_are_refused() -> None:
     other = Space.of({"booster": {"linear": {}, "tree": {"depth": (1, 5)}}})
-    with pytest.raises(MethodError, match="share none"):
+    with refuses("no-shared-algorithm", kind=MethodError):
         grown(learnt_on(Space.of(SMALL)), other)

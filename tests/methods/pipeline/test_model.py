@@ -34,6 +34,7 @@ from foretune.numerics.scores import midrank_scores, midrank_shares, scores_from
 from foretune.numerics.transforms import standardise
 from foretune.space import Encoded, Space
 from tests.methods.pipeline.spaces import PIPELINE
+from tests.refusals import refuses
 
 SMALL = Sizes(latent=4, learns_mean=True)
 MODELS = {"svm": {"C": (0.0, 1.0)}, "tree": {"depth": (0.0, 1.0)}}
@@ -357,11 +358,10 @@ class TestTuning:
         assert len(calls) == 3
 
     def test_the_network_is_tuned_to_the_informative_trials_of_many(self, monkeypatch) -> None:
-        monkeypatch.setattr(training, "MOST_TUNED", 10)
         calls = recorded_tuning(monkeypatch)
         start, configs = random_model(PIPELINE), PIPELINE.sample(30, seed=1)
         losses = np.random.default_rng(0).random((30, 1))
-        TunedNetwork(start, None).after(configs, losses)
+        TunedNetwork(start, None, most_trials=10).after(configs, losses)
         [(x, z, mask, _)] = calls
         read = start.layout.read(configs).astype(np.float64)
         scores = start.scores(losses, start.place(configs))
@@ -512,5 +512,5 @@ class TestLearning:
         named = {"train": whole.tasks[:1], "validation": whole.tasks[1:2], "test": whole.tasks[2:]}
         experience = whole.with_splits({"learning": named}).without(whole.tasks[:1])
         status = np.full(len(experience.status), Status.FAILED, dtype=np.int8)
-        with pytest.raises(MethodError, match="none of the 1 tasks for training and validation"):
+        with refuses("no-success", value=1, kind=MethodError):
             parts(replace(experience, status=status), midrank_scores, 0)

@@ -30,6 +30,7 @@ from tests.methods.zero_shot.examples import (
     experience_of,
     unshared_experience,
 )
+from tests.refusals import refuses
 
 LINE = Space.of({"a": (0.0, 1.0)})
 FOUR = LINE.encode([{"a": a} for a in (0.0, 0.3, 0.6, 1.0)])
@@ -41,10 +42,9 @@ def seen(configs: Encoded, losses: list[float], believed: int = 0) -> Observatio
     return Observations(configs, np.array(losses)[:, None], np.arange(n) >= n - believed)
 
 
-def posterior(configs: Encoded, losses: list[float]) -> AdaptivePosterior:
-    return (
-        AdaptivePrior(FOUR, SCORES).surrogate(Target(LINE)).condition(seen(configs, losses), seed=0)
-    )
+def posterior(configs: Encoded, losses: list[float], **limits: int) -> AdaptivePosterior:
+    surrogate = AdaptivePrior(FOUR, SCORES).surrogate(Target(LINE))
+    return replace(surrogate, **limits).condition(seen(configs, losses), seed=0)
 
 
 def test_normal_scores_tell_the_best_apart() -> None:
@@ -93,9 +93,8 @@ def test_draws_are_those_of_the_tasks_that_are_believed() -> None:
     assert (after.sample(FOUR, 3, seed=1) != after.sample(FOUR, 3, seed=2)).any()
 
 
-def test_of_very_many_trials_the_latest_say_what_the_target_is_like(monkeypatch) -> None:
-    monkeypatch.setattr("foretune.methods.zero_shot.adaptive.LATEST", 2)
-    after = posterior(FOUR.take([0, 3, 2, 1]), [1.0, 9.0, 4.0, 5.0])
+def test_of_very_many_trials_the_latest_say_what_the_target_is_like() -> None:
+    after = posterior(FOUR.take([0, 3, 2, 1]), [1.0, 9.0, 4.0, 5.0], latest=2)
     latest = posterior(FOUR.take([2, 1]), [4.0, 5.0])
     np.testing.assert_allclose(after.weights, latest.weights)
     assert after.weights[1] == after.weights.max()
@@ -181,9 +180,7 @@ def test_two_tasks_that_share_nothing_agree_where_they_have_seen_the_same() -> N
     assert all(np.corrcoef(scores, truth)[0, 1] > 0.6 for scores in prior.scores)
 
 
-def test_a_draw_of_tasks_that_share_less_than_all_is_completed(monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr("foretune.methods.zero_shot.adaptive.MOST_TASKS", 8)
-    monkeypatch.setattr("foretune.methods.zero_shot.adaptive.MOST_FORESTS", 7)
+def test_a_draw_of_tasks_that_share_less_than_all_is_completed(tmp_path) -> None:
     losses = np.full((12, 6), np.nan)
     losses[:7, 0] = np.arange(7.0)
     losses[np.arange(7, 12), np.arange(1, 6)] = 1.0
@@ -191,23 +188,22 @@ def test_a_draw_of_tasks_that_share_less_than_all_is_completed(monkeypatch, tmp_
     table = loss_table(experience, "normal")
     assert table.has_common_configs
     seed = next(n for n in range(1000) if not table.some_tasks(8, seed=n).has_common_configs)
-    prior = AdaptiveLearner().learn(experience, seed=seed, progress=SILENT)
+    learner = AdaptiveLearner(most_tasks=8, most_forests=7)
+    prior = learner.learn(experience, seed=seed, progress=SILENT)
     assert len(prior.scores) == 7
     assert np.isfinite(prior.scores).all()
     prior.save(tmp_path / "prior")
 
 
-def test_only_the_best_of_each_task_are_kept(monkeypatch) -> None:
-    monkeypatch.setattr("foretune.methods.zero_shot.adaptive.BEST_OF_EACH", 2)
+def test_only_the_best_of_each_task_are_kept() -> None:
     losses = np.array([[3.0, 1.0, 2.0, np.nan], [np.nan, np.nan, np.nan, 5.0]])
-    assert best_of_each(losses).tolist() == [1, 2, 3]
+    assert best_of_each(losses, best=2).tolist() == [1, 2, 3]
 
 
-def test_of_too_many_the_best_are_kept(monkeypatch) -> None:
-    monkeypatch.setattr("foretune.methods.zero_shot.adaptive.MOST_CONFIGS", 3)
+def test_of_too_many_the_best_are_kept() -> None:
     losses = np.array([[3.0, 1.0, 2.0, 4.0, 9.0], [9.0, 2.0, 3.0, 4.0, 1.0]])
     # Columns 1 and 4 are a row's best; column 2 is the second best of the first row.
-    assert best_of_each(losses).tolist() == [1, 2, 4]
+    assert best_of_each(losses, most=3).tolist() == [1, 2, 4]
 
 
 def test_many_tasks_are_a_better_guide_than_a_few() -> None:
@@ -229,5 +225,5 @@ def test_in_a_pool_of_other_configurations_it_is_modest() -> None:
 
 
 def test_another_space_is_refused() -> None:
-    with pytest.raises(MethodError, match="space"):
+    with refuses("prior-of-another-space", kind=MethodError):
         AdaptivePrior(FOUR, SCORES).surrogate(Target(SPACE))

@@ -148,18 +148,17 @@ def test_every_task_begins_with_a_job_that_is_possible() -> None:
     assert not jobs.ran[:, 3:].any()
 
 
-def test_a_large_pool_holds_what_was_begun_and_as_many_others_as_fit(monkeypatch) -> None:
-    monkeypatch.setattr(room, "LARGEST_POOL", 20)
+def test_a_large_pool_holds_what_was_begun_and_as_many_others_as_fit() -> None:
     configs = candidates(50)
     jobs = jobs_of(bowls(configs, tasks=3), configs)
     begun = np.array([41, 7, 30])
     jobs.run(np.array([0, 1, 1]), begun)
-    pool = _pool(jobs, np.arange(3), np.random.default_rng(0))
+    pool = _pool(jobs, np.arange(3), np.random.default_rng(0), largest=20)
     assert len(pool) == len(set(pool.tolist())) == 20
     assert pool[:3].tolist() == [7, 30, 41]
     jobs.run(np.zeros(30, dtype=int), np.arange(30))
-    assert len(_pool(jobs, np.arange(3), np.random.default_rng(0))) == 32 + 10
-    assert _pool(jobs, np.array([2]), np.random.default_rng(0)).max() < 50
+    assert len(_pool(jobs, np.arange(3), np.random.default_rng(0), largest=20)) == 32 + 10
+    assert _pool(jobs, np.array([2]), np.random.default_rng(0), largest=20).max() < 50
 
 
 def test_every_forest_is_grown_by_chance_of_its_own(monkeypatch) -> None:

@@ -9,7 +9,6 @@ from foretune.cli.portfolio import BUILDERS as CLI_BUILDERS
 from foretune.cli.portfolio import SHIPPED as CLI_SHIPPED
 from foretune.errors import ArtifactError, MethodError, UsageError
 from foretune.methods.contracts import Target
-from foretune.methods.zero_shot import build as build_module
 from foretune.methods.zero_shot.build import BUILDERS, Recipe, build, portfolio_start
 from foretune.methods.zero_shot.portfolio import Portfolio, as_python
 from foretune.methods.zero_shot.shipped import SHIPPED
@@ -23,6 +22,7 @@ from tests.methods.zero_shot.examples import (
     experience_of,
     unshared_experience,
 )
+from tests.refusals import refuses
 
 
 def test_the_command_line_knows_all_builders_and_portfolios():
@@ -79,7 +79,7 @@ def test_shipped_configurations_lie_in_the_papers_spaces():
 
 
 def test_an_unknown_portfolio_is_refused_by_name():
-    with pytest.raises(UsageError, match="got 'svm'"):
+    with refuses("unknown-portfolio", value="svm", kind=UsageError):
         foretune.portfolio("svm")
 
 
@@ -106,13 +106,13 @@ def test_spoilt_files_are_refused(tmp_path):
     good = json.loads(foretune.portfolio("mlp").to_json())
     for spoilt in ("no json", "[]", json.dumps(good | {"version": 9}), json.dumps({"a": 1})):
         path.write_text(spoilt)
-        with pytest.raises(ArtifactError, match="format 'foretune-portfolio'"):
+        with refuses("not-a-portfolio", value=str(path), kind=ArtifactError):
             Portfolio.open(path)
     for name in ("configs", "losses"):
         path.write_text(json.dumps(good | {name: 3}))
-        with pytest.raises(ArtifactError, match="whole"):
+        with refuses("damaged-portfolio", value=str(path), kind=ArtifactError):
             Portfolio.open(path)
-    with pytest.raises(ArtifactError, match="cannot be read"):
+    with refuses("path-not-readable", field="path", kind=ArtifactError):
         Portfolio.open(tmp_path / "missing.json")
 
 
@@ -121,10 +121,9 @@ def test_a_pasted_list_is_python():
     assert eval(as_python(configs)) == list(configs)
 
 
-@pytest.mark.parametrize("wrong", [{"k": 0}, {"builder": "magic"}])
-def test_wrong_recipes_are_refused(wrong):
-    with pytest.raises(UsageError, match=r"k=0|magic"):
-        Recipe(**wrong)
+def test_a_recipe_for_no_configuration_is_refused():
+    with refuses("least-one-config", field="k", value=0, kind=UsageError):
+        Recipe(k=0)
 
 
 def test_the_builder_follows_the_table():
@@ -133,11 +132,10 @@ def test_the_builder_follows_the_table():
     assert build(unshared_experience(), Recipe(k=2)).builder == "surrogate"
 
 
-def test_some_of_many_tasks_stand_for_all_where_nothing_is_shared(monkeypatch):
-    monkeypatch.setattr(build_module, "MOST_FORESTS", 3)
+def test_some_of_many_tasks_stand_for_all_where_nothing_is_shared():
     experience = unshared_experience(tasks=6, each=10)
-    assert build(experience, Recipe(k=2)).jobs == 30
-    assert build(experience, Recipe(k=2, builder="surrogate")).jobs == 60
+    assert build(experience, Recipe(k=2), most_forests=3).jobs == 30
+    assert build(experience, Recipe(k=2, builder="surrogate"), most_forests=3).jobs == 60
     table = loss_table(experience)
     some = table.some_tasks(3, seed=0)
     assert set(some.tasks) < set(table.tasks)
@@ -169,5 +167,5 @@ def test_zero_shot_tries_the_list_in_order_then_goes_on():
 
 def test_another_space_is_refused():
     prior = method("zero-shot").learn(unshared_experience(), seed=0)
-    with pytest.raises(MethodError, match="learnt on"):
+    with refuses("prior-of-another-space", kind=MethodError):
         prior.opening(Target(Space.of({"width": (0.0, 10.0)})))

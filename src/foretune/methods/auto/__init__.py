@@ -1,1 +1,1 @@
-"""One default: several surrogates, each believed as far as it puts the trials in order."""
+"""The default method: several models, weighted by how well each ranks the finished trials."""

@@ -1,4 +1,4 @@
-"""Learning for all experts at once, and what is kept of it."""
+"""Learner and prior of `auto`: all experts learn, and one file keeps them."""
 
 import tempfile
 from collections.abc import Callable, Mapping
@@ -20,17 +20,17 @@ from foretune.space import Encoded, Space
 KIND = "foretune-auto"
 VERSION = 1
 ODDS_OF_NOTHING = 0.2
-"""Of an expert that starts from nothing, beside 1 for each that past tasks taught, unless its
-prior is modest."""
+"""The weight of an expert that does not use past tasks. Others usually have the weight 1."""
 
 PORTFOLIO_TRIALS = 3
-"""How many configurations of the portfolio are tried before the experts are asked. Few, because
-they soon know better which of the others suits this task."""
+"""The configurations of the portfolio that are tried before the experts choose. A few suffice,
+because the experts soon know better what suits this task."""
 SPREAD_TRIALS = 5
-"""How many are spread over the space where there are no past tasks."""
+"""The first trials, spread over the space, if there are no past tasks."""
 GREEDY_TRIALS = 10
-"""So many trials on a described task, in a whole space, go where the best is expected. A quarter of
-the steps from a good trial improve on it, and an eighth of the leaps to what was good elsewhere."""
+"""On a task with meta-features, in a whole space, this number of trials goes where the best loss is
+expected. A quarter of the steps from a good trial improve on it, and an eighth of the jumps to
+configurations that were good elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,40 +39,40 @@ class AutoPrior(Prior):
 
     experts: Mapping[str, Prior]
     taught: frozenset[str]
-    """Those that learnt from past tasks."""
+    """The experts that learnt from past tasks."""
     first: Encoded | None
-    """The portfolio of past tasks; None where there are none."""
+    """The portfolio of past tasks; None if there are none."""
     good: Encoded | None = None
-    """What was good for one of them."""
+    """Configurations that were good for past tasks."""
     trials: int = SPREAD_TRIALS
-    """How many configurations the search opens with, where no portfolio says it."""
+    """The number of configurations that the search opens with if there is no portfolio."""
     seed: int = 0
 
     @property
     def space(self) -> Space | None:
-        """The space that it holds for; None where no past task has told it."""
+        """The space of the prior; None if there were no past tasks."""
         return None if self.first is None else self.first.space
 
     def surrogate(self, target: Target) -> Surrogate:
-        """All experts on the target."""
+        """Return the surrogate of all experts on the target."""
         taught = np.array([name in self.taught for name in self.experts])
         own = [prior.odds(target) for prior in self.experts.values()]
         odds = np.where(taught, own, ODDS_OF_NOTHING)
         surrogates = tuple(prior.surrogate(target) for prior in self.experts.values())
-        # In a recorded pool there are no steps; without a description the mean is of all tasks.
+        # A pool has no steps, and without meta-features the mean is that of all tasks.
         whole = target.pool is None and bool(target.meta_features)
         greedy = GREEDY_TRIALS if whole else 0
         return AutoSurrogate(tuple(self.experts), surrogates, np.log(odds), taught, greedy)
 
     def opening(self, target: Target) -> Encoded:
-        """The portfolio of past tasks; without it, configurations spread over the space."""
+        """Return the portfolio of past tasks or, without one, a Sobol sequence."""
         if self.first is None:
             return target.space.sample(self.trials, seed=self.seed, how="sobol")
         check_space(self.first.space, target)
         return self.first
 
     def reserve(self, target: Target) -> Encoded:
-        """What an expert goes on with where the opening ends."""
+        """Return the reserve of the first expert that has one."""
         each = (prior.reserve(target) for prior in self.experts.values())
         return next(filter(len, each), target.space.encode([]))
 
@@ -82,14 +82,14 @@ class AutoPrior(Prior):
         return self.first is None
 
     def known_good(self, target: Target) -> Encoded:
-        """What was good for past tasks."""
+        """Return the configurations that were good for past tasks."""
         if self.good is None:
             return target.space.encode([])
         check_space(self.good.space, target)
         return self.good
 
     def save(self, path: Path) -> None:
-        """Write one file that holds every expert's own."""
+        """Write one file that contains the file of each expert."""
         arrays: dict[str, NDArray[Any]] = {}
         with tempfile.TemporaryDirectory() as folder:
             for name, prior in self.experts.items():
@@ -111,21 +111,21 @@ class AutoPrior(Prior):
 
 @dataclass(frozen=True, slots=True)
 class AutoLearner(Learner):
-    """Lets every expert learn what it can."""
+    """Lets every expert learn."""
 
     taught: Mapping[str, Callable[[], Learner]]
     """Experts that learn from past tasks, by name."""
     from_nothing: Mapping[str, Callable[[], Learner]]
-    """Experts that know the target alone."""
+    """Experts that use the target's trials only."""
     lister: str
-    """The one of them that names what was good for past tasks, and what of it to try first."""
+    """The expert that knows the portfolio, and the good configurations of past tasks."""
     others: Mapping[str, Callable[[], Learner]] = field(default_factory=dict)
-    """Experts that a saved prior may hold, though they cannot learn here."""
+    """Experts that a saved prior may hold, even if they cannot learn here."""
     trials: int = SPREAD_TRIALS
-    """How many configurations the search opens with where there are no past tasks."""
+    """The number of configurations that the search opens with if there are no past tasks."""
 
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> AutoPrior:
-        """The priors of all experts; without experience, of those that need none."""
+        """Learn the priors of all experts or, without experience, of those that need none."""
 
         def at_once(_: str, learner: Learner, experience: Experience, __: Experience) -> Prior:
             return learner.learn(experience, seed=seed, progress=progress)
@@ -135,7 +135,7 @@ class AutoLearner(Learner):
     def learn_in_parts(
         self, experience: Experience | None, *, seed: int, progress: Progress, keep: Keep
     ) -> AutoPrior:
-        """The same; what past tasks teach each expert goes by way of `keep`."""
+        """Learn the priors; `keep` learns those that read past tasks, or finds them."""
         experts: dict[str, Prior] = {}
         if experience is not None:
             for name, make in self.taught.items():
@@ -157,7 +157,7 @@ class AutoLearner(Learner):
         return AutoPrior(experts, taught, first, lister.known_good(target), self.trials, seed)
 
     def early_opening(self, experience: Experience, *, seed: int) -> Encoded | None:
-        """The portfolio, where there are so many past tasks that the rest takes long to learn."""
+        """Return the portfolio if there are many past tasks, because learning takes long then."""
         lister = self.taught[self.lister]()
         early = lister.early_reserve(experience, PORTFOLIO_TRIALS, seed=seed)
         return None if early is None else cheapest_first(early, experience)
@@ -173,7 +173,7 @@ class AutoLearner(Learner):
                 place = Path(folder) / "prior"
                 place.write_bytes(arrays[f"expert.{name}"].tobytes())
                 experts[name] = makers[name]().load(place)
-        # Those that know the target alone have learnt nothing: they are today's.
+        # Experts without past tasks have learnt nothing, so they are made again.
         for name, make in self.from_nothing.items():
             experts[name] = make().learn(None, seed=meta["seed"], progress=SILENT)
         kept: dict[str, Encoded] = {}
@@ -193,9 +193,9 @@ class AutoLearner(Learner):
 
 
 def cheapest_first(configs: Encoded, experience: Experience) -> Encoded:
-    """In the order of what they cost past tasks, so that the first result is there soon.
+    """Sort configurations by their costs on past tasks, so that the first result comes soon.
 
-    All of them are tried in any case. Where the cost of one is not known, nothing changes.
+    If the cost of one is unknown, the order does not change.
     """
     # A trial that was stopped tells only what a part of it costs.
     whole = experience.status != Status.STOPPED

@@ -1,8 +1,8 @@
-"""The surrogate: experts side by side, weighted by how they put the target's own trials in order.
+"""The surrogate: several experts, weighted by how well each ranks the target's own trials.
 
-Every expert predicts Gaussian scores of the loss, so their expected improvements have one unit and
-the improvement expected of the mixture is the weighted mean of theirs. An expert whose past tasks
-mislead it puts new trials in the wrong order and loses its weight to one that starts from nothing.
+Every expert predicts Gaussian scores of the loss, so their expected improvements have one unit,
+and that of the mixture is their weighted mean. An expert that past tasks mislead ranks new trials
+badly, and loses its weight to an expert that does not use past tasks.
 """
 
 import hashlib
@@ -25,14 +25,13 @@ from foretune.numerics.scores import midrank_scores
 from foretune.space import Encoded
 
 FIRST_BLOCK = 2
-"""Trials that an expert knows when it first predicts others. Blocks double from there."""
+"""The trials that an expert knows when it first predicts others. Then blocks double."""
 BLOCKS = 2
-"""So many of the latest blocks count: what was believed of the first trials is long past."""
+"""The number of latest blocks that count, because early predictions say little about later ones."""
 MOST_JUDGED = 512
-"""So many trials of a block say whom to believe, the latest. Pairs are counted, too many of
-thousands."""
+"""The latest trials of a block that weigh the experts. All pairs of them are compared."""
 LEAST_WEIGHT = 0.01
-"""An expert that is believed no more than this is not asked."""
+"""An expert with at most this weight is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +42,22 @@ class MixturePosterior(Posterior):
     weights: Floats
     """(experts,), adding up to 1."""
     taught: Bools
-    """(experts,), those that past tasks taught."""
+    """(experts,), those that learnt from past tasks."""
     greedy: bool = False
-    """Whether the best is chosen by what is expected of it, however sure that is."""
+    """Whether the lowest mean is chosen, without regard to its uncertainty."""
 
     @property
     def trusts_past(self) -> bool:
-        """Whether those that past tasks taught have the majority."""
+        """Whether the experts that learnt from past tasks have the majority."""
         return bool(self.weights[self.taught].sum() > 0.5)
 
     @property
     def best(self) -> float:
-        """The weighted incumbent."""
+        """The weighted mean of the experts' best values."""
         return float(self.weights @ [expert.best for expert in self.experts])
 
     def predict(self, x: Encoded) -> Prediction:
-        """Mean and standard deviation of the mixture."""
+        """Return mean and standard deviation of the mixture."""
         each = [expert.predict(x) for expert in self.experts]
         means, stds = np.stack([e.mean for e in each]), np.stack([e.std for e in each])
         mean = self.weights @ means
@@ -66,14 +65,14 @@ class MixturePosterior(Posterior):
         return Prediction(mean, np.sqrt(variance))
 
     def predict_each(self, x: Encoded) -> Floats:
-        """(len(x), objectives), or one column where no expert tells objectives apart."""
+        """Return (len(x), objectives), or one column if no expert tells objectives apart."""
         each = [expert.predict_each(x) for expert in self.experts]
         width = max(means.shape[1] for means in each)
         wide = [np.broadcast_to(means, (len(x), width)) for means in each]
         return np.average(wide, axis=0, weights=self.weights)
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
-        """Every draw is one expert's."""
+        """Draw an expert for each row, and a sample of it."""
         rng = np.random.default_rng(seed)
         drawn = rng.choice(len(self.experts), size=n, p=self.weights)
         draws = np.empty((n, len(x)))
@@ -84,9 +83,7 @@ class MixturePosterior(Posterior):
         return draws
 
     def log_improvement(self, x: Encoded) -> Floats:
-        """The logarithm of the improvement that the mixture expects; where it is greedy, how far
-        below 0 it expects the loss.
-        """
+        """Return the log of the expected improvement, or the negated mean if it is greedy."""
         if self.greedy:
             return -self.predict(x).mean
         each = [expert.log_utility(x) for expert in self.experts]
@@ -96,25 +93,26 @@ class MixturePosterior(Posterior):
 
 @dataclass(frozen=True, slots=True)
 class AutoSurrogate(Surrogate):
-    """Conditions all experts, and looks how each did on trials that it had not seen."""
+    """Conditions all experts, and weighs them by trials that they had not seen."""
 
     names: tuple[str, ...]
     experts: tuple[Surrogate, ...]
     log_prior: Floats
-    """(experts,), what is believed of them before any trial."""
+    """(experts,), the log weights before any trial."""
     taught: Bools
-    """(experts,), those that past tasks taught."""
+    """(experts,), those that learnt from past tasks."""
     greedy_trials: int = 0
-    """So many trials are chosen greedily, as long as past tasks are a guide."""
+    """The number of trials that are chosen greedily, as long as past tasks are a guide."""
+    most_judged: int = MOST_JUDGED
     _earlier: dict[bytes, tuple[Posterior, ...]] = field(default_factory=dict)
-    """The experts after the first 2, 4, 8, ... trials: only saves time."""
+    """The experts after the first 2, 4, 8, ... trials, kept to save time."""
     _weighed: dict[bytes, Floats] = field(default_factory=dict)
-    """The weights after the latest trials, whatever is believed of pending ones: likewise."""
+    """The weights after the latest trials, kept to save time."""
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
-        """The mixture after all successful trials."""
+        """Return the mixture after all successful trials."""
         weights = self.weights(seen)
-        # An expert that is hardly believed is not worth its time.
+        # An expert with little weight is not worth its time.
         heard = np.flatnonzero(weights > LEAST_WEIGHT)
         each = tuple(self.experts[number].condition(seen, seed=seed) for number in heard.tolist())
         mixture = MixturePosterior(each, weights[heard] / weights[heard].sum(), self.taught[heard])
@@ -122,27 +120,27 @@ class AutoSurrogate(Surrogate):
         return replace(mixture, greedy=greedy)
 
     def explain(self, seen: Observations) -> str:
-        """Who was believed how far, and why."""
+        """Return a sentence about the weights of the experts."""
         if not self.taught.any():
-            who = "a process that knows this task alone chose"
+            who = "a model of this task's own trials chose"
             if seen.losses.shape[1] > 1:
-                who = "processes that know this task alone, one for each objective, chose what "
-                who += "widens the front"
+                who = "models of this task's own trials, one for each objective, chose trials that "
+                who += "widen the front"
             return f"There were no past tasks, so {who}."
         weights = self.weights(seen)
         order = np.argsort(-weights, kind="stable").tolist()
         shares = ", ".join(
             f"{self.names[number]} {weights[number]:.0%}"
-            + ("" if self.taught[number] else " (which knows this task alone)")
+            + ("" if self.taught[number] else " (which uses this task's own trials only)")
             for number in order
         )
         return (
-            f"In the end its models were believed as far as each had foretold the order of the "
+            "In the end its models were weighted by how well each had predicted the order of the "
             f"latest trials: {shares}."
         )
 
     def weights(self, seen: Observations) -> Floats:
-        """(experts,), adding up to 1; a function of the observed trials alone."""
+        """Return (experts,), adding up to 1. They depend on the observed trials only."""
         if len(self.experts) == 1:
             return np.ones(1)
         good = seen.successes()
@@ -157,7 +155,7 @@ class AutoSurrogate(Surrogate):
         scores = self.log_prior.copy()
         for known in _blocks(len(real)):
             end = min(2 * known, len(real))
-            begin = max(end - MOST_JUDGED, 0)
+            begin = max(end - self.most_judged, 0)
             judged = _rows(real, np.arange(begin, end))
             for number, posterior in enumerate(self._after(_rows(real, np.arange(known)))):
                 belief, y = posterior.predict(judged.configs), _in_one(judged.losses, posterior)
@@ -176,9 +174,9 @@ class AutoSurrogate(Surrogate):
 
 
 def _in_one(losses: Floats, posterior: Posterior) -> Floats:
-    """(n, L) losses -> (n,), what the posterior says it foretells: its own weighted sum of several.
+    """Turn losses (n, L) into (n,) numbers in the posterior's weighting of objectives.
 
-    By rank and not Winsorised: among the best trials the order matters most.
+    They are ranks and not Winsorised, because the order of the best trials matters most.
     """
     weights = posterior.objective_weights()
     if losses.shape[1] == 1 or weights is None:
@@ -188,7 +186,7 @@ def _in_one(losses: Floats, posterior: Posterior) -> Floats:
 
 
 def _blocks(n: int) -> Sequence[int]:
-    """How many trials were known before each of the latest blocks of n trials."""
+    """Return the number of trials before each of the latest blocks of n trials."""
     known = FIRST_BLOCK
     found = []
     while known < n:

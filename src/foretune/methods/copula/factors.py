@@ -1,10 +1,10 @@
-"""`factors`: a new task is the mean of past tasks, plus a mixture of what they differ by.
+"""`factors`: a new task is the mean of past tasks, plus a mixture of their main differences.
 
-The copula makes the losses of all tasks comparable. On configurations that all tasks know, or that
-a forest a task predicts, their scores are a table; its mean and its principal components are
-functions of the configuration, which a forest carries over to the whole space. The target is a
-Gaussian process about the mean, of a mixture of the components and of what is new
-(`numerics/factor_gp.py`): which tasks it is like, a few trials tell for the whole space at once.
+The copula makes the losses of all tasks comparable. Their scores form a table of configurations
+that all tasks know, or that a forest for each task predicts. The mean and the principal components
+of the table are functions of the configuration, and a forest extends them to the whole space. The
+target is a Gaussian process around the mean, with a mixture of the components and an own part
+(`numerics/factor_gp.py`). A few trials tell for the whole space which tasks it is like.
 """
 
 from dataclasses import dataclass, field
@@ -45,58 +45,58 @@ from foretune.space import Encoded, Space
 KIND = "foretune-factors"
 VERSION = 1
 MOST_CONFIGS = 10_000
-"""So many configurations stand for all, at most half of them for having been good."""
+"""The most configurations in the table. At most half of them are there because they were good."""
 BEST_OF_EACH = 20
-"""So many of the best configurations of each past task are among them."""
+"""The number of best configurations of each past task in the table."""
 MOST_TASKS = 100
-"""So many tasks stand for more of them."""
+"""The most tasks to read."""
 MOST_FACTORS = 10
-"""So many components are kept."""
+"""The most components to keep."""
 LARGEST_FOREST = 2000
-"""A task's forest learns from at most so many evaluations."""
+"""The most evaluations that a task's forest learns from."""
 SMOOTH_LEAF = 3
-"""Evaluations in a leaf of a task's forest: what is noise in one of them does not carry over."""
+"""The evaluations in a leaf of a task's forest. Several of them average out noise."""
 LARGEST_FIT = 200
-"""Hyperparameters are fitted to at most so many trials."""
+"""The most trials that hyperparameters are fitted to."""
 FITS_KEPT = 64
 LEAST_ODDS = 1e-6
-"""Where others know more (decision 014)."""
+"""The weight if others know more (decision 014)."""
 
 
 @dataclass(frozen=True)
 class FactorsPrior(Prior):
-    """The mean and the components of past tasks, at configurations that stand for all."""
+    """The mean and the components of past tasks, at configurations that represent all."""
 
     configs: Encoded
     table: Floats
-    """(configs, 1 + K): the mean, and each component, as large as tasks differ by it."""
+    """(configs, 1 + K): the mean, and each component, scaled by how much tasks differ in it."""
     reads_all: bool = True
-    """Whether there were no more past tasks than it could read."""
+    """Whether it read all past tasks."""
 
     @property
     def space(self) -> Space:
-        """The space that it holds for."""
+        """The space of the past tasks."""
         return self.configs.space
 
     @cached_property
     def forest(self) -> Forest:
-        """The same at any configuration; grown when it is needed, and always alike."""
+        """A forest that predicts the table at any configuration. It is always the same."""
         return Forest.grow(self.configs.x, self.table, leaf=1, seed=0)
 
     def odds(self, target: Target) -> float:
-        """How far it is to be believed before any trial, beside 1 for a network.
+        """Return the weight before any trial; a network has the weight 1.
 
-        Others read descriptions, and all of very many past tasks.
+        Other experts read meta-features, and all of very many past tasks.
         """
         return LEAST_ODDS if target.meta_features or not self.reads_all else 1.0
 
     def opening(self, target: Target) -> Encoded:
-        """What is best on average."""
+        """Return the configuration that is best on average."""
         check_space(self.space, target)
         return self.configs.take([int(self.table[:, 0].argmin())])
 
     def surrogate(self, target: Target) -> "FactorsSurrogate":
-        """The process for one target."""
+        """Return the process for one target."""
         check_space(self.space, target)
         read = CachedOnPool(lambda configs: self.forest.predict(configs.x), target.pool)
         return FactorsSurrogate(read, target.space.column_groups, trial_shares(target))
@@ -119,7 +119,7 @@ class FactorsSurrogate(Surrogate):
     _fitted: BoundedCache[FactorHyper] = field(default_factory=lambda: BoundedCache(FITS_KEPT))
 
     def condition(self, seen: Observations, *, seed: int) -> "FactorsPosterior":
-        """The belief after all successful trials; what is believed of pending ones counts."""
+        """Return the posterior after all successful trials and the believed pending ones."""
         del seed
         good = seen.successes()
         x, read, real = good.configs.x, self.read(good.configs), ~good.believed
@@ -138,7 +138,7 @@ class FactorsSurrogate(Surrogate):
         )
 
     def _hyper(self, x: Floats, losses: Floats, read: Floats) -> FactorHyper:
-        """Of what was told alone, so that pending trials do not change it."""
+        """Fit to the told trials only, so that pending ones do not change the result."""
         if len(x) < 3:
             return FactorHyper.default(self.groups)
         return self._fitted.get(x.tobytes() + losses.tobytes(), lambda: self._fit(x, losses, read))
@@ -152,21 +152,21 @@ class FactorsSurrogate(Surrogate):
 
 @dataclass(frozen=True, slots=True)
 class FactorsPosterior(Posterior):
-    """The mean of past tasks, and the conditioned process about it."""
+    """The mean of past tasks, and the conditioned process around it."""
 
     read: CachedOnPool[Floats]
     model: FactorGP
     best: float
-    """The least score that is expected of a trial, pending ones included."""
+    """The lowest expected score of a trial, pending ones included."""
 
     def predict(self, x: Encoded) -> Prediction:
-        """Mean and standard deviation of the score."""
+        """Return mean and standard deviation of the score."""
         read = self.read(x)
         mean, std = self.model.predict(read[:, 1:], x.x)
         return Prediction(read[:, 0] + mean, std)
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
-        """Joint draws of the score."""
+        """Draw the scores jointly."""
         read = self.read(x)
         drawn = self.model.sample(read[:, 1:], x.x, n, np.random.default_rng(seed))
         return read[:, 0] + drawn
@@ -174,17 +174,20 @@ class FactorsPosterior(Posterior):
 
 @dataclass(frozen=True, slots=True)
 class FactorsLearner(Learner):
-    """Finds what past tasks have in common and what they differ by."""
+    """Finds what past tasks have in common, and how they differ."""
+
+    most_tasks: int = MOST_TASKS
+    most_configs: int = MOST_CONFIGS
 
     def learn(
         self, experience: Experience | None, *, seed: int, progress: Progress
     ) -> FactorsPrior:
-        """The mean and the principal components of the table of scores."""
+        """Find the mean and the principal components of the table of scores."""
         known, rng = require_experience(experience), np.random.default_rng(seed)
         every = past_tasks(known, midrank_scores)
-        drawn = np.sort(rng.permutation(len(every))[:MOST_TASKS])
+        drawn = np.sort(rng.permutation(len(every))[: self.most_tasks])
         tasks = [every[place] for place in drawn.tolist()]
-        rows = _standing_for_all(tasks, rng)
+        rows = _standing_for_all(tasks, self.most_configs, rng)
         progress.start("reading past tasks", len(tasks))
         try:
             table = np.empty((len(tasks), len(rows)))
@@ -194,20 +197,21 @@ class FactorsLearner(Learner):
         finally:
             progress.stop()
         found = mean_and_components(table, MOST_FACTORS)
-        # As it is saved, so that a loaded prior believes the same.
+        # Round to the precision of the file, so that a loaded prior predicts the same.
         kept = found.astype(np.float32).astype(np.float64)
         return FactorsPrior(known.configs.take(rows), kept, len(tasks) == len(every))
 
     def load(self, path: Path) -> FactorsPrior:
-        """Read what was saved."""
+        """Read a saved prior."""
         meta, arrays = load_artifact(path, kind=KIND, newest_version=VERSION)
         configs = Space.from_json(meta["space"]).unpack(arrays)
         return FactorsPrior(configs, arrays["table"].astype(np.float64), meta["reads_all"])
 
 
 def mean_and_components(table: Floats, most: int) -> Floats:
-    """(configs, 1 + K) of the scores (tasks, configs): their mean, and at most so many principal
-    components, each of the length by which tasks differ along it.
+    """Return (configs, 1 + K): the mean of the scores (tasks, configs), and principal components.
+
+    There are at most `most` components, each scaled by how much tasks differ along it.
     """
     mean = table.mean(axis=0)
     _, lengths, directions = np.linalg.svd(table - mean, full_matrices=False)
@@ -216,17 +220,17 @@ def mean_and_components(table: Floats, most: int) -> Floats:
     return np.column_stack([mean, directions[:kept].T * deviations])
 
 
-def _standing_for_all(tasks: list[PastTask], rng: np.random.Generator) -> Ints:
-    """Configurations, as rows of the experience's: good ones of each task, and others."""
+def _standing_for_all(tasks: list[PastTask], most: int, rng: np.random.Generator) -> Ints:
+    """Draw at most `most` configurations: good ones of each task, and others."""
     best = [task.rows[np.argsort(task.z, kind="stable")[:BEST_OF_EACH]] for task in tasks]
-    good = rng.permutation(np.unique(np.concatenate(best)))[: MOST_CONFIGS // 2]
+    good = rng.permutation(np.unique(np.concatenate(best)))[: most // 2]
     others = np.setdiff1d(np.concatenate([task.rows for task in tasks]), good)
-    drawn = rng.permutation(others)[: MOST_CONFIGS - len(good)]
+    drawn = rng.permutation(others)[: most - len(good)]
     return np.sort(np.concatenate([good, drawn]))
 
 
 def _scores_at(rows: Ints, task: PastTask, configs: Encoded, rng: np.random.Generator) -> Floats:
-    """(rows,), the scores of a task there: recorded, or predicted where some are not."""
+    """Return (rows,), the scores of a task: recorded, or predicted if one is not recorded."""
     order = np.argsort(task.rows, kind="stable")
     places = np.minimum(np.searchsorted(task.rows[order], rows), len(order) - 1)
     recorded = task.rows[order][places] == rows
@@ -239,5 +243,5 @@ def _scores_at(rows: Ints, task: PastTask, configs: Encoded, rng: np.random.Gene
 
 
 def factors() -> FactorsLearner:
-    """The learner of the method `factors`."""
+    """Return the learner of the method `factors`."""
     return FactorsLearner()

@@ -37,9 +37,9 @@ class Scores:
     x: Singles
     """(N, W), encoded configurations."""
     z: Singles
-    """(L, N), a row an objective."""
+    """(L, N), a row for each objective."""
     counts: NDArray[np.int32]
-    """(T,), how many rows each task has."""
+    """(T,), the number of rows of each task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,11 @@ class CopulaLearner(Learner):
     kind: str
     """The artifact's kind, which keeps priors of different variants apart."""
     scores: Callable[[Floats], Floats]
-    """How a task's losses become scores."""
+    """Turns the losses of a task into scores."""
     settings: CopulaSettings
 
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> Prior:
-        """The prior for one seed."""
+        """Learn the prior for one seed."""
         return self.learn_many(experience, [seed], progress=progress)[0]
 
     def learn_many(
@@ -94,11 +94,20 @@ def gather(
     )
 
 
-def _train(scores: Scores, seeds: Sequence[int], progress: Progress) -> list[ObjectiveNetworks]:
-    """The networks of each seed, those of all seeds and objectives trained at once."""
+def _train(
+    scores: Scores,
+    seeds: Sequence[int],
+    progress: Progress,
+    rates: Sequence[float] = (),
+    updates: int | None = None,
+) -> list[ObjectiveNetworks]:
+    """Train the networks of all seeds and objectives at once.
+
+    rates: the learning rates, one for each `updates`. Default: the paper's.
+    """
     import jax
 
-    from foretune.methods.copula.training import advance_networks, draw, schedule
+    from foretune.methods.copula.training import UPDATES_AT_ONCE, advance_networks, draw, schedule
     from foretune.numerics.training import as_arrays, cache_compilation, start_descent
 
     cache_compilation()
@@ -107,9 +116,9 @@ def _train(scores: Scores, seeds: Sequence[int], progress: Progress) -> list[Obj
     tasks, z = _pad(scores)
     every_z = np.tile(z, (len(seeds), 1))
     descents = jax.vmap(start_descent)(_initial(rngs, width, spare=tasks.x.shape[1] - width))
-    rates = schedule()
+    rates, updates = rates or schedule(), updates or UPDATES_AT_ONCE
     for rate in track(rates, progress, "learning from past tasks", len(rates)):
-        descents = advance_networks(descents, every_z, draw(rngs), rate, tasks)
+        descents = advance_networks(descents, every_z, draw(rngs, updates), rate, tasks)
         jax.block_until_ready(descents)  # type: ignore[no-untyped-call]
     (weights, biases), *others = as_arrays(descents.params)
     stacked = ((weights[:, :width], biases), *others)
@@ -124,7 +133,7 @@ def _train(scores: Scores, seeds: Sequence[int], progress: Progress) -> list[Obj
 
 
 def _pad(scores: Scores) -> tuple["CopulaTasks", Singles]:
-    """The tasks and the scores z (L, N), in shapes of which there are few to compile."""
+    """Pad the tasks and the scores z (L, N), so that few shapes must be compiled."""
     import jax.numpy as jnp
 
     from foretune.methods.copula.training import CopulaTasks

@@ -28,26 +28,26 @@ Beliefs: TypeAlias = CachedOnPool[ScoreBelief]
 
 @dataclass(frozen=True, slots=True)
 class CopulaSettings:
-    """What a variant does; the defaults are the paper's."""
+    """The settings of a variant. The defaults are the paper's."""
 
     adapts: bool = True
-    """Whether the target's own trials are looked at: not by Thompson sampling."""
+    """Whether the variant uses the target's own trials. Thompson sampling does not."""
     target: str = "copula"
     """The target's scores: `copula`, `standardise`, or `informed` by the prior."""
     doubt: float = DOUBT
     """The chance that past tasks say nothing about the target, for `informed` scores."""
     shares: Shares = smooth_shares
-    """How the target's trials become `informed` scores."""
+    """Turns the target's trials into `informed` scores."""
     prior_weight: float = 0.01
-    """Of the belief about the process's hyperparameters: next to nothing is the paper's type-II
+    """The weight of the prior on the process's hyperparameters. Almost none is the paper's type-II
     maximum likelihood."""
     grouped: bool = False
     """Whether the columns of one categorical share a lengthscale."""
     random_weights: bool = False
-    """Whether several objectives are weighted anew at every trial, or always alike."""
+    """Whether the weights of several objectives are drawn at each trial, or equal."""
 
     def weights(self, objectives: int, seed: int) -> Floats:
-        """(objectives,), adding up to 1."""
+        """Return (objectives,), adding up to 1."""
         if objectives == 1 or not self.random_weights:
             return np.full(objectives, 1.0 / objectives)
         return np.random.default_rng(seed).dirichlet(np.ones(objectives))
@@ -55,7 +55,7 @@ class CopulaSettings:
 
 @dataclass(frozen=True, slots=True)
 class CopulaPrior(Prior):
-    """The learnt networks, and what the variant does with them."""
+    """The learnt networks, and the settings of the variant."""
 
     kind: str
     space: Space
@@ -63,7 +63,7 @@ class CopulaPrior(Prior):
     settings: CopulaSettings
 
     def surrogate(self, target: Target) -> Surrogate:
-        """The surrogate for one task in the space that the prior was learnt on."""
+        """Return the surrogate for one task in the space that the prior was learnt on."""
         check_space(self.space, target)
         self._check_objectives(target)
         believe = CachedOnPool(lambda x: self.networks.believe(x.x), target.pool)
@@ -84,7 +84,10 @@ class CopulaPrior(Prior):
             raise MethodError(
                 f"a prior holds for as many objectives as it was learnt from, which are {learnt}, "
                 f"but the target has {len(target.objectives)} ({', '.join(target.objectives)}): "
-                "learn from `experience.with_metrics([...])` with the target's objectives"
+                "learn from `experience.with_metrics([...])` with the target's objectives",
+                rule="prior-of-other-objectives",
+                field="objectives",
+                value=target.objectives,
             )
 
     def save(self, path: Path) -> None:
@@ -94,7 +97,7 @@ class CopulaPrior(Prior):
 
 @dataclass(frozen=True, slots=True)
 class PriorPosterior(Posterior):
-    """The prior alone: every configuration's score is drawn on its own."""
+    """The prior without the target's trials. Scores are drawn independently."""
 
     believe: Beliefs
     weights: Floats
@@ -106,11 +109,11 @@ class PriorPosterior(Posterior):
         return self.weights
 
     def predict(self, x: Encoded) -> Prediction:
-        """mu and sigma."""
+        """Return mu and sigma."""
         return Prediction(*self.believe(x).weighted_sum(self.weights))
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
-        """Independent draws from N(mu, sigma²), as in Algorithm 1."""
+        """Draw independently from N(mu, sigma²), as in Algorithm 1."""
         mu, sigma = self.believe(x).weighted_sum(self.weights)
         return mu + sigma * np.random.default_rng(seed).standard_normal((n, len(x)))
 
@@ -130,27 +133,27 @@ class ResidualPosterior(Posterior):
         return self.weights
 
     def predict(self, x: Encoded) -> Prediction:
-        """Mean and standard deviation of the score."""
+        """Return mean and standard deviation of the score."""
         mu, sigma = self.believe(x).weighted_sum(self.weights)
         mean, std = self.model.predict(x.x)
         return Prediction(mu + sigma * mean, sigma * std)
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
-        """Joint draws of the score."""
+        """Draw the scores jointly."""
         mu, sigma = self.believe(x).weighted_sum(self.weights)
         return mu + sigma * self.model.sample(x.x, n, np.random.default_rng(seed))
 
 
 @dataclass(frozen=True, slots=True)
 class CopulaSurrogate(Surrogate):
-    """Gaussian (Copula) Process on what the prior leaves unexplained, or the prior alone."""
+    """Gaussian (Copula) Process on the residuals of the prior, or the prior alone."""
 
     believe: Beliefs
     settings: CopulaSettings
     fit: AnchoredFit
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
-        """The process after all successful trials; the prior where there are none."""
+        """Return the process after all successful trials, or the prior if there are none."""
         good = seen.successes()
         weights = self.settings.weights(seen.losses.shape[1], seed)
         if len(good) == 0 or not self.settings.adapts:
@@ -168,21 +171,21 @@ class CopulaSurrogate(Surrogate):
 
 
 def _residuals(told: Floats, settings: CopulaSettings, objectives: int) -> Floats:
-    """(n,): the scores' distance to the prior mean, in the prior's standard deviations."""
+    """Return (n,), the scores' distances to the prior mean, in the prior's standard deviations."""
     return (_scores(told, settings, objectives) - told[:, -2]) / told[:, -1]
 
 
 def _scores(told: Floats, settings: CopulaSettings, objectives: int) -> Floats:
-    """(n,): how good the trials are.
+    """Return (n,), the scores of the trials.
 
-    `told` (n, 2 L + 2) holds L losses, their L weights (alike in all rows), mu and sigma.
+    `told` (n, 2 L + 2) holds L losses, their L weights (equal in all rows), mu and sigma.
     """
     losses, weights = told[:, :objectives], told[0, objectives:-2]
     mu, sigma = told[:, -2], told[:, -1]
     transform = standardise if settings.target == "standardise" else copula_scores
     scores = np.column_stack([transform(column) for column in losses.T]) @ weights
     if settings.target == "informed":
-        # One objective is ranked by its losses: Winsorised scores make the best of them equal.
+        # One objective is ranked by its losses, because Winsorised scores make the best equal.
         ranked = losses[:, 0] if objectives == 1 else scores
         scores = scores_from_past(ranked, mu, sigma, doubt=settings.doubt, shares=settings.shares)
     return scores

@@ -1,4 +1,4 @@
-"""What copula transfer learns: the distribution of a task's scores z given a configuration.
+"""The prior of copula transfer: the distribution of a task's scores z given a configuration.
 
 P(z | x) = N(mu(x), sigma(x)²), where mu and sigma are two heads of one network (paper, section 3).
 Each objective has a network of its own.
@@ -20,7 +20,7 @@ LEAST_SIGMA = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class ScoreBelief:
-    """What past tasks say about n configurations."""
+    """The scores that past tasks predict for n configurations."""
 
     mu: Floats
     """(n, L), the expected score of each objective."""
@@ -28,18 +28,18 @@ class ScoreBelief:
     """(n, L), its standard deviation over tasks and noise."""
 
     def weighted_sum(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Mean and standard deviation (n,) of the weighted sum of independent scores."""
+        """Return mean and standard deviation (n,) of the weighted sum of independent scores."""
         return self.mu @ weights, np.sqrt(np.square(self.sigma) @ np.square(weights))
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveNetworks:
-    """One network an objective: hidden layers, then mu, and sigma before its activation."""
+    """A network for each objective: hidden layers, then mu, and sigma before its activation."""
 
     layers: tuple[Layers, ...]
 
     def believe(self, x: Floats) -> ScoreBelief:
-        """mu and sigma at encoded configurations x (n, W)."""
+        """Return mu and sigma at encoded configurations x (n, W)."""
         outputs = np.stack([_outputs(layers, x) for layers in self.layers], axis=1)
         return ScoreBelief(outputs[:, :, 0], softplus(outputs[:, :, 1]) + LEAST_SIGMA)
 
@@ -56,7 +56,7 @@ class ObjectiveNetworks:
 
 
 def load_networks(path: Path, *, kind: str) -> tuple[ObjectiveNetworks, Space]:
-    """What `Networks.save` wrote, and the space it holds for."""
+    """Read what `ObjectiveNetworks.save` wrote, and its space."""
     meta, arrays = load_artifact(path, kind=kind, newest_version=VERSION)
     layers = tuple(
         tuple(

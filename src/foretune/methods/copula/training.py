@@ -21,42 +21,42 @@ BATCH = 64
 RATES = (0.01, 0.002, 0.0004)
 UPDATES_PER_RATE = 1000
 UPDATES_AT_ONCE = 100
-"""Chance is drawn for so many: a megabyte a network, where all of a rate would be ten."""
+"""Random numbers are drawn for this number of updates at once, about a megabyte a network."""
 
 
 class CopulaTasks(NamedTuple):
-    """The past tasks' scores, task after task; what comes after that in any array is padding."""
+    """The past tasks' scores, task after task. The rest of each array is padding."""
 
     x: jax.Array
-    """(N, W), what all networks read."""
+    """(N, W), the inputs of all networks."""
     firsts: jax.Array
-    """(T,), where each task begins."""
+    """(T,), the first row of each task."""
     counts: jax.Array
-    """(T,), how many rows each task has."""
+    """(T,), the number of rows of each task."""
     number: jax.Array
-    """(), how many of the T are tasks."""
+    """(), the number of tasks; the rest of T is padding."""
 
 
 class Draws(NamedTuple):
-    """What chance decides in each update: arrays with a leading axis of updates."""
+    """The random numbers of each update: arrays with a leading axis of updates."""
 
     task: jax.Array
-    """(BATCH,), in [0, 1): where among all tasks."""
+    """(BATCH,), in [0, 1): the place among all tasks."""
     row: jax.Array
-    """(BATCH,), in [0, 1): where among the task's rows."""
+    """(BATCH,), in [0, 1): the place among the task's rows."""
     kept: jax.Array
     """(layers, BATCH, units), whether a unit does not drop out."""
 
 
 def schedule() -> list[float]:
-    """The rate of each `UPDATES_AT_ONCE`."""
+    """Return the rate of each `UPDATES_AT_ONCE`."""
     return [rate for rate in RATES for _ in range(UPDATES_PER_RATE // UPDATES_AT_ONCE)]
 
 
-def draw(rngs: Sequence[np.random.Generator]) -> Draws:
-    """For each network, stacked, what decides the next `UPDATES_AT_ONCE`."""
-    batch = (UPDATES_AT_ONCE, BATCH)
-    units = (UPDATES_AT_ONCE, len(UNITS), BATCH, UNITS[0])
+def draw(rngs: Sequence[np.random.Generator], updates: int = UPDATES_AT_ONCE) -> Draws:
+    """Draw what decides the next updates of each network, stacked."""
+    batch = (updates, BATCH)
+    units = (updates, len(UNITS), BATCH, UNITS[0])
     return Draws(
         jnp.asarray([rng.random(batch, np.float32) for rng in rngs]),
         jnp.asarray([rng.random(batch, np.float32) for rng in rngs]),
@@ -65,15 +65,17 @@ def draw(rngs: Sequence[np.random.Generator]) -> Draws:
 
 
 def negative_log_likelihood(mu: jax.Array, sigma: jax.Array, z: jax.Array) -> jax.Array:
-    """The mean over a batch of Equation 1, without its constant."""
+    """Return the mean over a batch of Equation 1, without its constant."""
     return jnp.mean(jnp.log(sigma) + 0.5 * jnp.square((z - mu) / sigma))
 
 
-def outputs(layers: Sequence[Layer], x: jax.Array, kept: jax.Array) -> jax.Array:
-    """mu, and sigma before its activation, (n, 2), where units drop out that are not `kept`."""
+def outputs(
+    layers: Sequence[Layer], x: jax.Array, kept: jax.Array, dropout: float = DROPOUT
+) -> jax.Array:
+    """Return mu, and sigma before its activation, (n, 2). Units that are not `kept` drop out."""
     for (weights, biases), its_kept in zip(layers[:-1], kept, strict=True):
         x = jax.nn.relu(x @ weights + biases)
-        x = jnp.where(its_kept, x / (1.0 - DROPOUT), 0.0)
+        x = jnp.where(its_kept, x / (1.0 - dropout), 0.0)
     weights, biases = layers[-1]
     return x @ weights + biases
 
@@ -82,7 +84,7 @@ def outputs(layers: Sequence[Layer], x: jax.Array, kept: jax.Array) -> jax.Array
 def advance_networks(
     descents: Descent[list[Layer]], z: jax.Array, draws: Draws, rate: float, tasks: CopulaTasks
 ) -> Descent[list[Layer]]:
-    """The descents of stacked networks, each towards its row of z (networks, N), after `draws`."""
+    """Update stacked networks, each towards its row of z (networks, N)."""
 
     def advance_one(
         descent: Descent[list[Layer]], z: jax.Array, draws: Draws
@@ -93,6 +95,6 @@ def advance_networks(
             mu, raw_sigma = outputs(layers, tasks.x[row], draws.kept).T
             return negative_log_likelihood(mu, jax.nn.softplus(raw_sigma) + LEAST_SIGMA, z[row])
 
-        return advance(loss, descent, draws, jnp.full(UPDATES_AT_ONCE, rate))
+        return advance(loss, descent, draws, jnp.full(len(draws.task), rate))
 
     return jax.vmap(advance_one)(descents, z, draws)

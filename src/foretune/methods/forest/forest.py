@@ -1,7 +1,7 @@
-"""Random-forest optimisation in the manner of SMAC.
+"""Random forests in the manner of SMAC.
 
-Each tree's prediction counts as a sample of the loss: their mean and spread are the belief. Trees
-take inactive hyperparameters as a value of their own (-1), so conditional spaces need no filling.
+The predictions of the trees count as samples of the loss. Inactive hyperparameters have the value
+-1, so conditional spaces need no filling.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from foretune.space import Encoded
 TREES = 20
 FEATURES_PER_SPLIT = 5 / 6
 LEAST_STD = 1e-3
-"""Keeps a forest whose trees agree (everywhere near an observation) from being certain."""
+"""The least spread, because trees that agree are not certain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,12 @@ class ForestPosterior(Posterior):
     best: float
 
     def predict(self, x: Encoded) -> Prediction:
-        """Mean and spread of the trees' predictions."""
+        """Return mean and spread of the trees' predictions."""
         each = self._by_tree(x)
         return Prediction(each.mean(axis=0), np.maximum(each.std(axis=0), LEAST_STD))
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
-        """The predictions of `n` trees drawn at random."""
+        """Return the predictions of `n` random trees."""
         drawn = np.random.default_rng(seed).integers(len(self.trees), size=n)
         return self._by_tree(x)[drawn]
 
@@ -50,7 +50,7 @@ class ForestSurrogate(Surrogate):
     """Grows a new forest after every trial."""
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
-        """The forest's belief after all successful and believed trials."""
+        """Return the forest after all successful and believed trials."""
         from sklearn.tree import DecisionTreeRegressor
 
         good = seen.successes()
@@ -61,5 +61,5 @@ class ForestSurrogate(Surrogate):
 
 
 def forest() -> StatelessLearner:
-    """The learner of random-forest search."""
+    """Return the learner of random-forest search."""
     return StatelessLearner("rf", lambda _: ForestSurrogate())

@@ -1,8 +1,8 @@
-"""Plain Gaussian-process optimisation: the target's own trials and nothing else.
+"""Plain Gaussian processes on the target's own trials.
 
-On standardised losses this is the usual GP; on Gaussian scores it is the Gaussian Copula Process
-without a prior (copula paper, section 4.2), and on smoothed ones what `auto` uses. Several
-objectives are averaged (section 5.2), but by what `auto` uses (`front`).
+On standardised losses this is the usual GP. On Gaussian scores it is the Gaussian Copula Process
+without a prior (copula paper, section 4.2). `auto` uses smoothed scores. Several objectives are
+averaged (section 5.2), but `auto` looks for their front.
 """
 
 from collections.abc import Callable
@@ -32,28 +32,28 @@ class GaussianProcessPosterior(Posterior):
     best: float
 
     def predict(self, x: Encoded) -> Prediction:
-        """Mean and standard deviation of the transformed loss."""
+        """Return mean and standard deviation of the transformed loss."""
         return Prediction(*self.model.predict(x.x))
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
-        """Joint draws of the transformed loss."""
+        """Draw the transformed losses jointly."""
         return self.model.sample(x.x, n, np.random.default_rng(seed))
 
 
 @dataclass(frozen=True, slots=True)
 class GaussianProcessSurrogate(Surrogate):
-    """Fits hyperparameters to what was observed, then conditions on the believed rows too."""
+    """Fits hyperparameters to observed trials, and conditions on believed ones too."""
 
     fit: AnchoredFit
 
     @classmethod
     def on(cls, transform: Callable[[Floats], Floats], target: Target) -> Self:
-        """A surrogate of losses that `transform` has brought to one unit."""
+        """Return a surrogate of losses that `transform` brings to one unit."""
         output = partial(scalarise, transform=transform)
         return cls(AnchoredFit(output=output, groups=target.space.column_groups))
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
-        """The GP's belief after all successful trials."""
+        """Return the posterior after all successful trials."""
         del seed
         good = seen.successes()
         x, y, real = good.configs.x, self.fit.output(good.losses), ~good.believed
@@ -63,17 +63,17 @@ class GaussianProcessSurrogate(Surrogate):
 
 
 def gaussian_process() -> StatelessLearner:
-    """The usual GP, on standardised losses."""
+    """Return the learner of the usual GP, on standardised losses."""
     return StatelessLearner("gp", partial(GaussianProcessSurrogate.on, standardise))
 
 
 def gaussian_copula_process() -> StatelessLearner:
-    """The same GP on Gaussian scores: robust to outliers and to any monotone scale."""
+    """Return the learner of a GP on Gaussian scores, robust to outliers and monotone scales."""
     return StatelessLearner("gcp", partial(GaussianProcessSurrogate.on, copula_scores))
 
 
 def smooth_copula_process() -> StatelessLearner:
-    """The same on smoothed scores: robust as these, and it goes on refining where trials gather."""
+    """Return the learner of a GP on smoothed scores, which still refines where many trials lie."""
     return StatelessLearner("gcp-smooth", _smooth)
 
 

@@ -1,8 +1,8 @@
-"""Several objectives side by side: a process for each, and trials that widen the front.
+"""Several objectives: a process for each, and trials that widen the front.
 
-A weighted sum, whatever its weights, would go to one place of the front, or where the front is
-hollow to its ends. Here a trial is worth the hypervolume that it is expected to add, in the unit of
-the scores, so that no objective counts more for its scale.
+Any weighted sum leads to one place of the front or, if the front is hollow, to its ends. Here the
+worth of a trial is the hypervolume that it is expected to add. Its unit is that of the scores, so
+no objective counts more because of its scale.
 """
 
 from dataclasses import dataclass
@@ -27,37 +27,37 @@ from foretune.numerics.trend import Trend, TrendedGP
 from foretune.space import Encoded
 
 MARGIN = 0.1
-"""How far the hypervolume is measured beyond the trials, so that their worst counts, too."""
+"""The hypervolume is measured this far beyond the trials, so that the worst of them counts too."""
 LEAST_HOPE = 0.1
-"""At least so far below the best scores a trial may gain, however little was gained lately."""
+"""The least gain below the best scores that is possible, even if little was gained lately."""
 MOST_POINTS = 100
-"""So many points of a front are looked at."""
+"""The most points of a front to use."""
 MOST_BOXES = 1000
-"""So many boxes are: n points of L objectives make up to (n + L - 1 over L - 1)."""
+"""The most boxes: n points of L objectives make up to (n + L - 1 over L - 1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class FrontPosterior(Posterior):
-    """The conditioned processes, and what would improve on the front."""
+    """The conditioned processes, and the boxes that improve on the front."""
 
     models: tuple[TrendedGP, ...]
     boxes: Boxes
     log_unit: float
-    """Of the volume, by which it becomes as long as a score."""
+    """The log unit of the volume; divided by it, the volume has the unit of a score."""
     best: float
-    """The least average of the scores."""
+    """The lowest average of the scores."""
 
     def predict(self, x: Encoded) -> Prediction:
-        """Mean and standard deviation of the average of the scores."""
+        """Return mean and standard deviation of the average of the scores."""
         mean, std = self._each(x)
         return Prediction(mean.mean(axis=1), np.sqrt(np.square(std).sum(axis=1)) / len(self.models))
 
     def predict_each(self, x: Encoded) -> Floats:
-        """(len(x), objectives), the mean of each score."""
+        """Return (len(x), objectives), the mean of each score."""
         return self._each(x)[0]
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
-        """Joint draws of the average of the scores."""
+        """Draw the averages of the scores jointly."""
         rng = np.random.default_rng(seed)
         drawn: Floats = np.mean([model.sample(x.x, n, rng) for model in self.models], axis=0)
         return drawn
@@ -67,7 +67,7 @@ class FrontPosterior(Posterior):
         return log_expected_volume(*self._each(x), self.boxes) - self.log_unit
 
     def _each(self, x: Encoded) -> tuple[Floats, Floats]:
-        """Means and standard deviations of all scores, (len(x), objectives) each."""
+        """Return means and standard deviations of all scores, (len(x), objectives) each."""
         means, stds = zip(*(model.predict(x.x) for model in self.models), strict=True)
         return np.column_stack(means), np.column_stack(stds)
 
@@ -77,11 +77,11 @@ class FrontSurrogate(Surrogate):
     """Fits a trend and a process to the scores of each objective."""
 
     fits: tuple[AnchoredFit, ...]
-    """Of what each trend leaves over; told are the losses of all objectives, then the columns."""
+    """Fits to the residuals of each trend. Their rows hold all losses, then the columns."""
 
     @classmethod
     def of(cls, target: Target) -> Self:
-        """For the objectives of a target, each on its own."""
+        """Return a surrogate with one fit for each objective of a target."""
         groups, objectives = target.space.column_groups, len(target.objectives)
         order = partial(_order, objectives=objectives)
         outputs = (
@@ -91,7 +91,7 @@ class FrontSurrogate(Surrogate):
         return cls(tuple(AnchoredFit(output=each, order=order, groups=groups) for each in outputs))
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
-        """The belief after all successful trials; what is believed of pending ones counts."""
+        """Return the posterior after all successful trials and the believed pending ones."""
         del seed
         good = seen.successes()
         x, real = good.configs.x, ~good.believed
@@ -106,8 +106,8 @@ class FrontSurrogate(Surrogate):
             for fit, column in zip(self.fits, scores.T, strict=True)
         )
         front = _thin_front(scores[on_front])
-        # Measured from the worst trials only the ends of a front would count, and measured from
-        # these a short front would stay short.
+        # Measured from the worst trials, only the ends of a front would count. Measured from these
+        # ends, a short front would stay short.
         reference = 0.5 * (scores.max(axis=0) + front.max(axis=0)) + MARGIN
         extents = reference - front.min(axis=0)
         log_unit = float(np.log(extents).mean()) * (len(models) - 1)
@@ -116,7 +116,7 @@ class FrontSurrogate(Surrogate):
 
 
 def _residual_scores(told: Floats, *, objectives: int, place: int) -> Floats:
-    """(n,), what the trend leaves over of the scores of the objective in this place."""
+    """Return (n,), the residuals of one objective's scores after its trend."""
     scores, x = front_scores(told[:, :objectives])[:, place], told[:, objectives:]
     return scores - Trend.fit(x, scores)(x)
 
@@ -127,11 +127,10 @@ def _order(told: Floats, *, objectives: int) -> Floats:
 
 
 def _hopes(scores: Floats) -> Floats:
-    """(L,), how far below its best score each objective may gain: as far as it has come in the
-    later half of the trials.
+    """Return (L,), the possible gain of each objective: its gain in the later half of the trials.
 
-    Without an end to hope the ends of a front, beside which a process knows little, would be tried
-    again and again.
+    Without this limit the ends of a front, where a process knows little, would be tried again and
+    again.
     """
     before = scores[: max(len(scores) // 2, 1)].min(axis=0)
     hopes: Floats = np.maximum(before - scores.min(axis=0), LEAST_HOPE)
@@ -139,8 +138,9 @@ def _hopes(scores: Floats) -> Floats:
 
 
 def _thin_front(front: Floats) -> Floats:
-    """Return the distinct points of a front; of very many the most balanced one, and others far
-    from it and from each other.
+    """Return the distinct points of a front.
+
+    If there are too many, keep the most balanced one, and others far from it and from each other.
     """
     front = np.unique(front, axis=0)
     most = _most_points(front.shape[1])
@@ -153,13 +153,13 @@ def _thin_front(front: Floats) -> Floats:
 
 
 def _front_first(scores: Floats, on_front: Bools) -> Floats:
-    """Order trials (n,): lower is better, by their average, but all of the front come first."""
+    """Return an order of trials (n,), lower first: all of the front, then the best averages."""
     average: Floats = scores.mean(axis=1)
     return average - np.ptp(average) * on_front
 
 
 def _most_points(objectives: int) -> int:
-    """How many points a front may have, for its boxes to be few enough."""
+    """Return the most points that a front may have so that its boxes are few enough."""
     points = 1
     while points < MOST_POINTS and comb(points + objectives, objectives - 1) <= MOST_BOXES:
         points += 1

@@ -30,7 +30,7 @@ MOST_SOURCES = 100
 LEAST_RANKED = 3
 """A ranking model needs two sources to compare for a third."""
 STEPS, STEPS_IF_LARGE, LARGE = 1000, 4000, 5000
-"""Steps of pre-training; more for a source of more than so many evaluations."""
+"""The steps of pre-training, those for a large source, and the evaluations that make it large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +129,18 @@ class LatentLearner(Learner):
 
 
 def pretrain(
-    algorithms: Algorithms, configs: Encoded, gaps: Floats, *, seed: int, beta: float | None = None
+    algorithms: Algorithms,
+    configs: Encoded,
+    gaps: Floats,
+    *,
+    seed: int,
+    beta: float | None = None,
+    large: int = LARGE,
 ) -> AlgorithmEmbedding:
-    """The embedding of one source: |phi(configuration)|² is its gap to the best, up to a factor.
+    """Learn the embedding of one source: |phi(configuration)|² grows with its gap to the best.
 
-    gaps: (n,), at least 0. beta: how much deceiving the classifiers counts; the paper's where None.
+    gaps: (n,), at least 0. beta: the weight of deceiving the classifiers. Default: the paper's.
+    large: sources with more evaluations are trained for longer.
     """
     from foretune.methods.latent.training import BETA, pre_train
     from foretune.numerics.training import cache_compilation
@@ -142,7 +149,7 @@ def pretrain(
     source = pad_source(
         algorithms.inputs(configs), algorithms.algorithm_of(configs), gaps, len(algorithms)
     )
-    steps = STEPS if len(gaps) <= LARGE else STEPS_IF_LARGE
+    steps = STEPS if len(gaps) <= large else STEPS_IF_LARGE
     strength = BETA if beta is None else beta
     networks = pre_train(source, strength, steps=steps, seed=seed)
     sizes = (algorithms.width, None, None)

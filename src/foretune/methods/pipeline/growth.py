@@ -219,5 +219,7 @@ def _check_related(old: NetworkLayout, new: NetworkLayout) -> None:
         raise MethodError(
             "a prior can be carried to a space that shares an algorithm with the one it was learnt "
             f"on, but {new.space!r} and {old.space!r} share none: learn from experience in the "
-            "target's space"
+            "target's space",
+            rule="no-shared-algorithm",
+            field="target",
         )

@@ -206,7 +206,10 @@ def parts(
         raise MethodError(
             "a network learns from past tasks with a successful evaluation, but none of the "
             f"{len(split.train) + len(split.validation)} tasks for training and validation has "
-            "one: give other experience"
+            "one: give other experience",
+            rule="no-success",
+            field="experience",
+            value=len(split.train) + len(split.validation),
         )
     train = train or validation
     if not validation:

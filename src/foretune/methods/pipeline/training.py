@@ -33,7 +33,7 @@ MOST_TASKS, MOST_OBSERVATIONS = 16, 64
 """What one step learns from: as many observations of a task as a search may have."""
 TUNING_RATE = 3e-3
 MOST_TUNED = 128
-"""The network is tuned to at most so many of the target's trials."""
+"""The most trials of the target that the network is tuned to."""
 LEAST_PADDED = 16
 MOST_REFRESHED = 4
 """Chunks of a training that goes on from an earlier network."""
@@ -119,6 +119,7 @@ class TunedNetwork:
     steps: int = 100
     growth: float = 1.0
     """It is tuned again whenever the trials have grown by this factor, always from `start`."""
+    most_trials: int = MOST_TUNED
     _known: BoundedCache[tuple[DeepPipe, Places]] = field(
         default_factory=lambda: BoundedCache(CACHED)
     )
@@ -136,7 +137,7 @@ class TunedNetwork:
 
     def _tune(self, configs: Encoded, y: Floats) -> DeepPipe:
         read = self.start.layout.read(configs)
-        kept = informative_subset(read.astype(np.float64), y, MOST_TUNED)
+        kept = informative_subset(read.astype(np.float64), y, self.most_trials)
         places = bucket(len(kept), least=LEAST_PADDED)
         x = np.zeros((places, read.shape[1]), dtype=np.float32)
         z = np.zeros(places, dtype=np.float32)

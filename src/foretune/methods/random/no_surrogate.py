@@ -1,4 +1,4 @@
-"""Random and Sobol search: methods whose design covers every trial, so no surrogate is asked."""
+"""Random and Sobol search: the design chooses every trial, so there is no surrogate."""
 
 from dataclasses import dataclass
 
@@ -9,14 +9,16 @@ from foretune.methods.random.stateless import StatelessLearner
 
 @dataclass(frozen=True, slots=True)
 class NoSurrogate(Surrogate):
-    """Stands where a surrogate is expected and refuses to be one."""
+    """A surrogate that refuses every question."""
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
         """Refuse."""
         del seen, seed
-        raise MethodError("this method has no surrogate: its design must cover every trial")
+        raise MethodError(
+            "this method has no surrogate: its design must cover every trial", rule="no-surrogate"
+        )
 
 
 def no_surrogate() -> StatelessLearner:
-    """The learner of methods without a surrogate."""
+    """Return the learner of methods without a surrogate."""
     return StatelessLearner("nothing", lambda _: NoSurrogate())

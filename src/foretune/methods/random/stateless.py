@@ -1,4 +1,4 @@
-"""Learner and prior of methods that take nothing from past tasks."""
+"""Learner and prior of methods that do not use past tasks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class StatelessPrior(Prior):
-    """Nothing was learnt: only which surrogate to make, by name."""
+    """A prior without knowledge. It knows only which surrogate to make."""
 
     name: str
     make: Callable[[Target], Surrogate]
 
     def surrogate(self, target: Target) -> Surrogate:
-        """A surrogate for the target's own trials."""
+        """Return a surrogate for the target's own trials."""
         return self.make(target)
 
     def save(self, path: Path) -> None:
@@ -32,7 +32,7 @@ class StatelessPrior(Prior):
 
 @dataclass(frozen=True, slots=True)
 class StatelessLearner(Learner):
-    """Gives the same prior whatever the experience."""
+    """Returns the same prior for any experience."""
 
     name: str
     make: Callable[[Target], Surrogate]
@@ -50,6 +50,9 @@ class StatelessLearner(Learner):
         if meta.get("name") != self.name:
             raise ArtifactError(
                 f"a prior can be loaded only by the method that saved it, but {path} was saved by "
-                f"'{meta.get('name')}' and not by '{self.name}': choose that method, or learn anew"
+                f"'{meta.get('name')}' and not by '{self.name}': choose that one, or learn again",
+                rule="prior-of-this-method",
+                field="path",
+                value=meta.get("name"),
             )
         return StatelessPrior(self.name, self.make)

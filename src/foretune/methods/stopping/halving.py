@@ -20,7 +20,7 @@ from foretune.methods.stopping.race import Race, RunState
 
 
 def best_of(losses: dict[int, float], n: int) -> set[int]:
-    """The `n` trials with the lowest losses; of equal ones, those that started first.
+    """Return the `n` trials with the lowest losses; if equal, those that started first.
 
     A trial whose loss is not finite is never among them.
     """
@@ -29,23 +29,23 @@ def best_of(losses: dict[int, float], n: int) -> set[int]:
 
 
 def _level_before(levels: tuple[float, ...], step: float) -> int | None:
-    """The index of the highest level that a step has reached."""
+    """Return the index of the highest level that a step has reached."""
     reached = [index for index, level in enumerate(levels) if level <= step]
     return reached[-1] if reached else None
 
 
 class LevelPolicy(StoppingPolicy):
-    """A policy that compares trials at the levels of a range of steps, and nowhere else."""
+    """A policy that compares trials only at the levels of a range of steps."""
 
     steps: StepRange
 
     def next_decision(self, race: Race, trial: int) -> float:
-        """The next level that the trial reaches."""
+        """Return the next level that the trial reaches."""
         last = race[trial].last_step
         return next((level for level in self.steps.levels if level > last), math.inf)
 
     def _arrived_at(self, race: Race, trial: int) -> int | None:
-        """The level that the last report has reached for the first time."""
+        """Return the level that the last report has reached for the first time."""
         steps = race[trial].steps
         level = _level_before(self.steps.levels, steps[-1])
         before = _level_before(self.steps.levels, steps[-2]) if len(steps) > 1 else None
@@ -131,7 +131,7 @@ class Halving(LevelPolicy):
         return StepDecision(Decision.PAUSE, f"waits at step {step:g} for the others of its bracket")
 
     def resume(self, race: Race) -> int | None:
-        """A paused trial that is among the best of its bracket, of the highest level."""
+        """Return a paused trial among the best of its bracket, from the highest level."""
         found = []
         for trial, runner in race:
             if runner.state is not RunState.PAUSED:
@@ -142,7 +142,7 @@ class Halving(LevelPolicy):
         return min(found)[2] if found else None
 
     def hopeless(self, race: Race) -> set[int]:
-        """The paused trials whose bracket went on without them."""
+        """Return the paused trials whose bracket went on without them."""
         found = set()
         for trial, runner in race:
             level = _level_before(self.steps.levels, runner.last_step)
@@ -156,7 +156,7 @@ class Halving(LevelPolicy):
         return self._decided(race, trial, level) or set()
 
     def _decided(self, race: Race, trial: int, level: int) -> set[int] | None:
-        """The trials of a bracket that go on from a level; None until all have reached it."""
+        """Return the trials of a bracket that go on from a level; None until all reached it."""
         bracket, numbers = self._bracket_of(race[trial].number)
         group = {each for each, runner in race if runner.number in numbers}
         if len(group) < bracket.size:
@@ -175,7 +175,7 @@ class Halving(LevelPolicy):
         return group
 
     def _bracket_of(self, number: int) -> tuple[Bracket, range]:
-        """The bracket of the trial that started as the `number`-th, and the numbers in it."""
+        """Return the bracket of the `number`-th started trial, and the numbers in it."""
         turn = number // self._trials_a_turn
         begin = turn * self._trials_a_turn
         for bracket in self.brackets:
@@ -191,13 +191,13 @@ class Halving(LevelPolicy):
 
 
 def successive_halving(steps: StepRange) -> Halving:
-    """Brackets of one kind, in which one trial reaches the last step."""
+    """Return brackets of one kind, in which one trial reaches the last step."""
     rungs = len(steps.levels)
     return Halving(steps, (Bracket(0, max(1, math.floor(steps.eta**rungs + 1e-9))),))
 
 
 def hyperband(steps: StepRange) -> Halving:
-    """Hyperband's brackets, from the one that stops most to the one that stops none.
+    """Return Hyperband's brackets, from the one that stops most to the one that stops none.
 
     A bracket whose trials are compared s times has ceil((s_max + 1) / (s + 1) * eta^s) of them.
     """

@@ -20,12 +20,12 @@ from foretune.methods.stopping.race import Race, Runner
 class MedianStopping(StoppingPolicy):
     """Stop a trial whose best loss so far is worse than the median of the others' averages.
 
-    The average of another trial is that of its losses up to the same step.
+    The average of another trial includes its losses up to the same step.
     """
 
     steps: StepRange
     fewest_others: int = 4
-    """No trial is stopped before as many others have reached its step."""
+    """No trial is stopped before this number of others has reached its step."""
 
     def decide(self, race: Race, trial: int) -> StepDecision:
         """Compare a trial with all others that have reached its step."""
@@ -47,7 +47,7 @@ class MedianStopping(StoppingPolicy):
         return StepDecision(Decision.STOP, f"{reason}, at step {step:g}")
 
     def next_decision(self, race: Race, trial: int) -> float:
-        """The first step of the range, and then every step."""
+        """Return the first step of the range, and then every step."""
         last = race[trial].last_step
         return self.steps.first if last < self.steps.first else math.nextafter(last, math.inf)
 

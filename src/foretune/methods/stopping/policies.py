@@ -19,7 +19,7 @@ POLICIES: Mapping[str, Callable[[StepRange], StoppingPolicy]] = {
 
 
 def make_policy(name: str, steps: StepRange) -> StoppingPolicy:
-    """The stopping policy of a name."""
+    """Return the stopping policy with this name."""
     if name not in POLICIES:
         raise UsageError(
             f"a stopping policy must be one of {', '.join(POLICIES)}, but got '{name}': "

@@ -11,7 +11,7 @@ from foretune.methods.stopping.race import Race
 
 
 class Decision(Enum):
-    """What becomes of a trial that has just reported."""
+    """Whether a trial that has just reported goes on."""
 
     CONTINUE = "continue"
     PAUSE = "pause"
@@ -70,22 +70,21 @@ class StepRange:
 class StoppingPolicy:
     """Decides which trials go on. This base class lets every trial run to its end.
 
-    A policy has no memory of its own: each answer follows from the race, so a search that was
-    killed goes on as if it had not been.
+    A policy has no memory. Its answers depend on the race only, so a killed search can go on.
     """
 
     def decide(self, race: Race, trial: int) -> StepDecision:  # noqa: ARG002
-        """What becomes of a trial after its last report."""
+        """Decide about a trial after its last report."""
         return CONTINUE
 
     def resume(self, race: Race) -> int | None:  # noqa: ARG002
-        """The paused trial that an idle worker continues; None if it starts a new one."""
+        """Return the paused trial that an idle worker continues; None to start a new one."""
         return None
 
     def hopeless(self, race: Race) -> set[int]:  # noqa: ARG002
-        """The paused trials that can never be resumed: their folders are not needed any more."""
+        """Return the paused trials that will never be resumed: their folders can be deleted."""
         return set()
 
     def next_decision(self, race: Race, trial: int) -> float:  # noqa: ARG002
-        """The next step at which `decide` may say anything but CONTINUE."""
+        """Return the next step at which `decide` may answer something else than CONTINUE."""
         return math.inf

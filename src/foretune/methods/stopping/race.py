@@ -1,4 +1,4 @@
-"""What the trials of one search have reported so far, in the order in which it happened."""
+"""The reports of all trials of one search, in the order in which they came."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from foretune.errors import UsageError
 
 
 class RunState(Enum):
-    """Where a trial is on its way."""
+    """The state of a trial in the race."""
 
     RUNNING = "running"
     PAUSED = "paused"
@@ -23,13 +23,13 @@ class RunState(Enum):
 
 @dataclass(slots=True)
 class Runner:
-    """One trial of a race: what it has reported, and whether it runs."""
+    """One trial of a race: its reports and its state."""
 
     number: int
     """The place in the order in which trials were started, from 0."""
     steps: list[float] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
-    """One for each step, minimised; NaN or infinite where the trial diverged."""
+    """One for each step, minimised; NaN or infinite if the trial diverged."""
     state: RunState = RunState.RUNNING
 
     @property
@@ -38,7 +38,7 @@ class Runner:
         return self.steps[-1] if self.steps else 0.0
 
     def loss_at(self, step: float) -> float | None:
-        """The loss of the first report at or after a step; None if it was not reached.
+        """Return the loss of the first report at or after a step; None if it was not reached.
 
         A loss that is not finite counts as the worst one.
         """
@@ -49,7 +49,7 @@ class Runner:
         return loss if math.isfinite(loss) else math.inf
 
     def best_until(self, step: float) -> float:
-        """The lowest loss up to a step; infinity if there is none."""
+        """Return the lowest loss up to a step; infinity if there is none."""
         seen = zip(self.steps, self.losses, strict=True)
         return min(
             (loss for own, loss in seen if own <= step and not math.isnan(loss)), default=math.inf
@@ -59,8 +59,7 @@ class Runner:
 class Race:
     """The trials of one search and their reports, as a stopping policy reads them.
 
-    It can be filled again from a study that was kept on disk, in the order of the events that
-    matter: a policy decides by this record alone.
+    A policy decides by this record only. The record can be filled again from a study on disk.
     """
 
     def __init__(self) -> None:
@@ -80,7 +79,7 @@ class Race:
         return trial in self._runners
 
     def start(self, trial: int) -> None:
-        """Add a trial that begins to run."""
+        """Add a trial that starts to run."""
         if trial in self._runners:
             raise UsageError(
                 f"a trial starts once, but {trial} has started before: resume it instead",
@@ -91,8 +90,9 @@ class Race:
         self._runners[trial] = Runner(len(self._runners))
 
     def forget(self, trial: int) -> None:
-        """Take back the start of a trial that never ran. One that reported, or that others
-        followed, keeps its place and has failed.
+        """Remove a trial that never ran.
+
+        A trial that reported, or that others followed, keeps its place and counts as failed.
         """
         runner = self._runners.get(trial)
         if runner is None:
@@ -103,7 +103,7 @@ class Race:
             del self._runners[trial]
 
     def report(self, trial: int, step: float, loss: float) -> None:
-        """Add the loss of a trial at a step, which is later than those before."""
+        """Add the loss of a trial at a step, later than its earlier steps."""
         runner = self._runners[trial]
         if not step > runner.last_step and not (step == 0 and not runner.steps):
             raise UsageError(
@@ -117,11 +117,11 @@ class Race:
         runner.losses.append(loss)
 
     def move(self, trial: int, state: RunState) -> None:
-        """Say that a trial was paused, resumed, stopped, or has ended."""
+        """Record that a trial was paused, resumed, stopped, or has ended."""
         self._runners[trial].state = state
 
     def losses_at(self, step: float, trials: set[int] | None = None) -> dict[int, float]:
-        """{trial: loss} of all trials that have reached a step, or of some of them."""
+        """Return {trial: loss} of all trials, or of some, that have reached a step."""
         reached = (
             (trial, runner.loss_at(step))
             for trial, runner in self

@@ -1,13 +1,13 @@
-"""The adaptive portfolio: the target is taken for one of the past tasks, nobody knows which.
+"""The adaptive portfolio assumes that the target is like one of the past tasks.
 
-The greedy portfolio (section 4 of the paper) picks what improves on its earlier picks by most, on
-average over past tasks. Here the average is weighted: a past task counts as far as it puts the
-target's own trials in order. Before the first trial all count the same, so the first picks are
-those of the portfolio; with every trial the list turns to what complements it on tasks like this.
+The greedy portfolio (section 4 of the paper) picks the configuration that improves most on its
+earlier picks, on average over past tasks. Here the average is weighted: a past task counts by how
+well it ranks the target's own trials. Before the first trial all tasks count the same, so the first
+picks are those of the portfolio. Every trial moves the weight to tasks like the target.
 
-Losses are Gaussian scores of each task's own, so an improvement has the unit of other copula
-methods, ties apart: what equals the best of a task scores as the best, however many do, for a
-portfolio that reaches it can do no better there (decision 014).
+Losses are Gaussian scores within each task, so an improvement has the unit of other copula methods.
+All configurations that equal the best of a task score as the best, because a portfolio that reaches
+one of them can do no better there (decision 014).
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ from foretune.methods.zero_shot.surrogate import (
     quick_forest,
     random_forest,
 )
-from foretune.methods.zero_shot.table import LossTable, loss_table, shares_configurations
+from foretune.methods.zero_shot.table import loss_table, shares_configurations
 from foretune.numerics.acquisition import log_of_improvement
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.greedy import Losses, greedy, mean
@@ -55,37 +55,36 @@ from foretune.space import Encoded, Space
 KIND = "foretune-adaptive-portfolio"
 VERSION = 1
 BEST_OF_EACH = 20
-"""So many of the best configurations of each past task may be picked."""
+"""The number of best configurations of each past task that may be picked."""
 MOST_CONFIGS = 4_000
 MOST_TASKS = 500
-"""So many tasks stand for more of them; fewer where each needs a forest to complete it."""
+"""The most tasks to read. If each needs a forest, `MOST_FORESTS` holds instead."""
 NOISE = 0.5
-"""How far, in Gaussian scores, the target's losses may lie from those of the task it resembles."""
+"""The spread, in Gaussian scores, of the target's losses around those of a similar task."""
 TASKS_PER_ODDS, MOST_ODDS = 25, 3.0
-"""So many past tasks are as good a guide as a network that learnt from them, three times as many
-three times as good: what a new task is like, one of many is like, and of a few perhaps none."""
+"""This number of past tasks is as good a guide as a network that learnt from them, and three times
+as many are three times as good: one of many tasks is like the target, but perhaps none of a few."""
 LEAST_ODDS = 1e-6
 RESERVE = 64
-"""So many are named while no trial has told anything."""
+"""The number of configurations to try while no trial has succeeded."""
 LATEST = 100
-"""So many trials say which past tasks the target is like."""
 ANYTHING = 1e-6
-"""What a configuration is worth that improves on no task, where it is good on average."""
+"""The worth of a configuration that improves on no task, but is good on average."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdaptivePrior(Prior):
-    """What good configurations gave on past tasks."""
+    """The scores of good configurations on past tasks."""
 
     configs: Encoded
     scores: Floats
     """(tasks, configs), Gaussian scores of each task's losses."""
 
     def odds(self, target: Target) -> float:
-        """How far it is to be believed before any trial, beside 1 for a network.
+        """Return the weight before any trial; a network has the weight 1.
 
-        In a pool of other configurations it could only guess by the nearest of its own. Of a
-        task that is described others know more, for it does not read descriptions.
+        In a pool of other configurations this prior can only guess from the nearest of its own. It
+        does not read meta-features, so others know more about a task that has some.
         """
         if target.meta_features:
             return LEAST_ODDS
@@ -93,26 +92,26 @@ class AdaptivePrior(Prior):
         return max(min(len(self.scores) / TASKS_PER_ODDS, MOST_ODDS) * float(at_home), LEAST_ODDS)
 
     def opening(self, target: Target) -> Encoded:
-        """What is best on average; trials say what follows."""
+        """Return the configuration that is best on average. Trials decide what follows."""
         check_space(self.configs.space, target)
         return self.portfolio(1)
 
     def known_good(self, target: Target) -> Encoded:
-        """All of them: nothing is known beyond."""
+        """Return all configurations of the prior, because it knows no others."""
         check_space(self.configs.space, target)
         return self.configs
 
     def reserve(self, target: Target) -> Encoded:
-        """What complements the opening."""
+        """Return the portfolio that continues the opening."""
         check_space(self.configs.space, target)
         return self.portfolio(RESERVE)
 
     def portfolio(self, k: int) -> Encoded:
-        """The greedy portfolio, in which all tasks count the same."""
+        """Return the greedy portfolio, in which all tasks count the same."""
         return self.configs.take(greedy(self.scores, k, mean).chosen)
 
     def surrogate(self, target: Target) -> "AdaptiveSurrogate":
-        """The tasks as hypotheses about one target."""
+        """Return a surrogate that treats past tasks as hypotheses about the target."""
         check_space(self.configs.space, target)
         nearest = CachedOnPool(Catalogue(self.configs).rows, target.pool)
         return AdaptiveSurrogate(self.scores, nearest)
@@ -131,14 +130,16 @@ class AdaptiveSurrogate(Surrogate):
     scores: Floats
     """(tasks, configs)"""
     nearest: CachedOnPool[Ints]
-    """The row of the known configuration that stands for each one: itself, or the nearest."""
+    """Finds the row of each configuration, or of the nearest known one."""
+    latest: int = LATEST
+    """The number of latest trials that weigh the past tasks."""
 
     def condition(self, seen: Observations, *, seed: int) -> "AdaptivePosterior":
-        """The past tasks, each as likely as it makes the order of the trials."""
+        """Weigh the past tasks by how likely each makes the order of the trials."""
         del seed
         good = seen.successes()
         tried = self.scores[:, self.nearest(good.configs)]
-        real = np.flatnonzero(~good.believed)[-LATEST:]
+        real = np.flatnonzero(~good.believed)[-self.latest :]
         losses = scalarise(good.losses, midrank_scores)
         noise = np.full((1, len(real)), NOISE)
         weights = softmax(order_score(tried[:, real], noise, losses[real], first=1))
@@ -148,36 +149,36 @@ class AdaptiveSurrogate(Surrogate):
 
 @dataclass(frozen=True, slots=True)
 class AdaptivePosterior(Posterior):
-    """The target's losses, as past tasks have them that it may be like."""
+    """The target's losses as a weighted mixture of past tasks."""
 
     scores: Floats
     nearest: CachedOnPool[Ints]
     weights: Floats
     """(tasks,), adding up to 1."""
     bests: Floats
-    """(tasks,), the best trial so far, had it been made on each task."""
+    """(tasks,), the score that the best trial so far has on each task."""
 
     @property
     def best(self) -> float:
-        """The best trial, expected over tasks."""
+        """The expected score of the best trial."""
         return float(self.weights @ self.bests)
 
     def predict(self, x: Encoded) -> Prediction:
-        """Mean and standard deviation over tasks, with the noise between like tasks."""
+        """Return mean and standard deviation over tasks, with the noise between similar tasks."""
         each = self.scores[:, self.nearest(x)]
         middle = self.weights @ each
         variance = self.weights @ np.square(each - middle)
         return Prediction(middle, np.sqrt(variance + NOISE**2))
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
-        """Every draw is one task's."""
+        """Draw a task for each row, and its scores with noise."""
         rng = np.random.default_rng(seed)
         tasks = rng.choice(len(self.weights), size=n, p=self.weights)
         each = self.scores[np.ix_(tasks, self.nearest(x))]
         return each + NOISE * rng.standard_normal(each.shape)
 
     def log_utility(self, x: Encoded) -> Floats:
-        """(len(x),), log of the improvement on all trials so far, expected over tasks."""
+        """Return (len(x),), the log of the expected improvement on all trials so far."""
         gains = self.weights @ np.maximum(self.bests[:, None] - self.scores, 0.0)
         known: Floats = gains + ANYTHING * np.exp(-(self.weights @ self.scores))
         return log_of_improvement(known[self.nearest(x)])
@@ -187,22 +188,38 @@ class AdaptivePosterior(Posterior):
 class AdaptiveLearner(Learner):
     """Reads the table of past tasks."""
 
+    most_tasks: int = MOST_TASKS
+    """The most tasks to read if they share their configurations."""
+    most_forests: int = MOST_FORESTS
+    """The most tasks to read if each needs a forest."""
+
     def learn(
         self, experience: Experience | None, *, seed: int, progress: Progress
     ) -> AdaptivePrior:
-        """What is recorded, and what forests predict where tasks share no configurations."""
+        """Read the recorded losses. Forests predict those that tasks do not share."""
         experience = require_experience(experience)
-        few = standing_for_all(experience, seed=seed)
-        return self._learn(few or _few_enough(experience, seed), few is not None, seed, progress)
+        few = standing_for_all(experience, self.most_forests, seed=seed)
+        return self._learn(few or self._some_of(experience, seed), few is not None, seed, progress)
+
+    def _some_of(self, experience: Experience, seed: int) -> Experience:
+        """Return as many tasks as can be read, if they share their configurations."""
+        if len(experience.tasks) <= self.most_tasks or not shares_configurations(experience):
+            return experience
+        names = _names_of_taught(experience)
+        drawn = draw_by_name(names, self.most_tasks, seed)
+        return experience.only(names[place] for place in drawn.tolist())
 
     def _learn(
         self, experience: Experience, are_drawn: bool, seed: int, progress: Progress
     ) -> AdaptivePrior:
-        """The same from no more tasks than can be read.
+        """Learn from tasks that are few enough.
 
-        are_drawn: whether they stand for others, so that quick forests are good enough.
+        are_drawn: the tasks represent others, so quick forests are good enough.
         """
-        table = _completable(loss_table(experience, "normal"), seed)
+        table = loss_table(experience, "normal")
+        if not table.has_common_configs:
+            # Tasks that were drawn may share fewer configurations than all tasks do.
+            table = table.some_tasks(self.most_forests, seed=seed)
         jobs = look_up_jobs(table, progress=progress)
         progress.start("reading past tasks", jobs.budget)
         try:
@@ -220,77 +237,60 @@ class AdaptiveLearner(Learner):
         return AdaptivePrior(jobs.candidates.take(columns), scores.astype(np.float64))
 
     def reads(self, experience: Experience, *, seed: int) -> Experience:
-        """The tasks that it learns from."""
-        return standing_for_all(experience, seed=seed) or experience
+        """Return the tasks that `learn` reads."""
+        return standing_for_all(experience, self.most_forests, seed=seed) or experience
 
     def early_reserve(self, experience: Experience, k: int, *, seed: int) -> Encoded | None:
-        """What a search among many past tasks opens with, within a fraction of a second.
+        """Return a first portfolio of many past tasks within a fraction of a second.
 
-        None where there are so few tasks that the learnt portfolio is to be waited for.
+        None if there are few tasks, because the learnt portfolio is ready soon then.
         """
-        if len(experience.tasks) <= MOST_FORESTS:
+        if len(experience.tasks) <= self.most_forests:
             return None
-        few = standing_for_all(experience, seed=seed)
+        few = standing_for_all(experience, self.most_forests, seed=seed)
         if few is not None:
             return early_portfolio(few, k)
-        # Where tasks share their configurations, the table is read and needs no forest.
-        prior = self._learn(_few_enough(experience, seed), False, seed, SILENT)
+        # If tasks share their configurations, no forest is needed.
+        prior = self._learn(self._some_of(experience, seed), False, seed, SILENT)
         return prior.portfolio(k)
 
     def load(self, path: Path) -> AdaptivePrior:
-        """Read what was saved."""
+        """Read a saved prior."""
         meta, arrays = load_artifact(path, kind=KIND, newest_version=VERSION)
         configs = Space.from_json(meta["space"]).unpack(arrays)
         return AdaptivePrior(configs, arrays["scores"].astype(np.float64))
 
 
-def standing_for_all(experience: Experience, *, seed: int) -> Experience | None:
-    """The tasks that stand for all, where each needs a forest and there are too many for that."""
-    if len(experience.tasks) <= MOST_FORESTS or shares_configurations(experience):
+def standing_for_all(experience: Experience, most: int, *, seed: int) -> Experience | None:
+    """Draw `most` tasks to represent all, if each needs a forest; None if all can be read."""
+    if len(experience.tasks) <= most or shares_configurations(experience):
         return None
     names = _names_of_taught(experience)
-    if len(names) <= MOST_FORESTS:
+    if len(names) <= most:
         return None
-    drawn = draw_by_name(names, MOST_FORESTS, seed)
+    drawn = draw_by_name(names, most, seed)
     return experience.only(names[place] for place in drawn.tolist())
 
 
 def _names_of_taught(experience: Experience) -> list[str]:
-    """The tasks that have a success."""
+    """Return the tasks that have a success."""
     rows = experience.task_index[np.isfinite(experience.losses).all(axis=1)]
     return [experience.tasks[position] for position in np.flatnonzero(np.bincount(rows)).tolist()]
 
 
-def _few_enough(experience: Experience, seed: int) -> Experience:
-    """As many tasks as can be read, if they share their configurations."""
-    if len(experience.tasks) <= MOST_TASKS or not shares_configurations(experience):
-        return experience
-    names = _names_of_taught(experience)
-    drawn = draw_by_name(names, MOST_TASKS, seed)
-    return experience.only(names[place] for place in drawn.tolist())
-
-
-def _completable(table: LossTable, seed: int) -> LossTable:
-    """No more tasks than forests can complete, if a table needs forests.
-
-    Tasks that were drawn may share fewer configurations than all tasks do.
-    """
-    return table if table.has_common_configs else table.some_tasks(MOST_FORESTS, seed=seed)
-
-
-def best_of_each(losses: Losses) -> Ints:
-    """The columns that are among the best of a row; where these are too many, the best among them.
+def best_of_each(losses: Losses, best: int = BEST_OF_EACH, most: int = MOST_CONFIGS) -> Ints:
+    """Return at most `most` columns that are among the `best` of a row.
 
     The best of any row come before the second best of any, and so on.
     """
-    order = np.argsort(losses, axis=1, kind="stable")[:, :BEST_OF_EACH]
+    order = np.argsort(losses, axis=1, kind="stable")[:, :best]
     recorded = ~np.isnan(np.take_along_axis(losses, order, axis=1))
     places = np.broadcast_to(np.arange(order.shape[1]), order.shape)
     by_place = np.argsort(places[recorded], kind="stable")
     columns, first = np.unique(order[recorded][by_place], return_index=True)
-    return np.sort(columns[np.argsort(first, kind="stable")[:MOST_CONFIGS]])
+    return np.sort(columns[np.argsort(first, kind="stable")[:most]])
 
 
 def adaptive_portfolio() -> AdaptiveLearner:
-    """The learner of the method `adaptive-portfolio`."""
+    """Return the learner of the method `adaptive-portfolio`."""
     return AdaptiveLearner()

@@ -50,17 +50,26 @@ class Recipe:
     def __post_init__(self) -> None:
         if self.k < 1:
             raise UsageError(
-                f"a portfolio needs at least one configuration, but got k={self.k}: ask for more"
+                f"a portfolio needs at least one configuration, but got k={self.k}: ask for more",
+                rule="least-one-config",
+                field="k",
+                value=self.k,
             )
         if self.builder is not None and self.builder not in BUILDERS:
             raise UsageError(
                 f"a builder must be one of {', '.join(BUILDERS)}, but got '{self.builder}': "
-                "choose one of them"
+                "choose one of them",
+                rule="unknown-builder",
+                field="builder",
+                value=self.builder,
             )
         if self.normalisation is not None and self.normalisation not in NORMALISATIONS:
             raise UsageError(
                 f"a normalisation must be one of {', '.join(NORMALISATIONS)}, but got "
-                f"'{self.normalisation}': choose one of them"
+                f"'{self.normalisation}': choose one of them",
+                rule="unknown-normalisation",
+                field="normalisation",
+                value=self.normalisation,
             )
 
 
@@ -88,13 +97,19 @@ class Built:
         )
 
 
-def build(experience: Experience | None, recipe: Recipe, *, progress: Progress = SILENT) -> Built:
-    """Build a portfolio from past evaluations."""
+def build(
+    experience: Experience | None,
+    recipe: Recipe,
+    *,
+    progress: Progress = SILENT,
+    most_forests: int = MOST_FORESTS,
+) -> Built:
+    """Build a portfolio from past evaluations. At most `most_forests` tasks need a forest."""
     aggregate = find_aggregate(recipe.aggregate)
     table = loss_table(experience, recipe.normalisation)
     builder = recipe.builder or ("naive" if table.has_common_configs else "surrogate")
     if recipe.builder is None and builder == "surrogate":
-        table = table.some_tasks(MOST_FORESTS, seed=recipe.seed)
+        table = table.some_tasks(most_forests, seed=recipe.seed)
     jobs = look_up_jobs(table, recipe.budget, progress=progress)
     progress.start(f"building a portfolio ({builder})", jobs.budget)
     try:

@@ -42,7 +42,12 @@ class Jobs:
         progress: Progress = SILENT,
     ) -> None:
         if budget is not None and budget < 1:
-            raise UsageError(f"a budget must be at least one job, but got {budget}: give more")
+            raise UsageError(
+                f"a budget must be at least one job, but got {budget}: give more",
+                rule="least-one-job",
+                field="budget",
+                value=budget,
+            )
         shape = (tasks, len(candidates))
         self.candidates = candidates
         self.possible: Bools = np.ones(shape, dtype=bool) if possible is None else possible
@@ -67,9 +72,11 @@ class Jobs:
         tasks, candidates = tasks[new], candidates[new]
         if len(tasks) > self.remaining or not self.possible[tasks, candidates].all():
             raise UsageError(
-                f"jobs must be possible and within the budget, of which {self.remaining} are "
-                "left, but "
-                f"{len(tasks)} more were asked for: ask for fewer or for other jobs"
+                f"jobs must be possible and within the budget, but {len(tasks)} were asked for and "
+                f"{self.remaining} are left: ask for fewer or for other jobs",
+                rule="jobs-within-budget",
+                field="tasks",
+                value=len(tasks),
             )
         losses = _failures_as_nan(self._evaluate(tasks, candidates))
         self.losses[tasks, candidates] = losses

@@ -18,7 +18,10 @@ def naive(jobs: Jobs, k: int, aggregate: Aggregate, *, seed: int) -> Picks:
         raise UsageError(
             f"the naive builder tries each configuration on all {tasks} tasks, so a portfolio of "
             f"{wanted} needs a budget of at least {wanted * tasks} jobs, but got {jobs.remaining}: "
-            "raise the budget, or use the builder obo or mf"
+            "raise the budget, or use the builder obo or mf",
+            rule="budget-of-builder",
+            field="budget",
+            value=jobs.remaining,
         )
     drawn = np.random.default_rng(seed).permutation(candidates)[:affordable]
     for candidate in drawn:
@@ -37,5 +40,8 @@ def check_common_tasks(jobs: Jobs, builder: str) -> None:
         f"the builder {builder} compares configurations that were tried on the same tasks, but "
         f"{rare} of the {len(jobs.candidates)} recorded ones were tried on one task alone, or on "
         f"fewer than half of the {len(jobs.possible)} tasks: use the builder surrogate or obo, "
-        "which predict the rest"
+        "which predict the rest",
+        rule="no-common-configs",
+        field="builder",
+        value=builder,
     )

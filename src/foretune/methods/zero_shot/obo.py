@@ -50,14 +50,16 @@ def _first_jobs(jobs: Jobs, tasks: Ints, rng: np.random.Generator) -> None:
             jobs.run(np.array([task]), rng.choice(possible, 1))
 
 
-def _pool(jobs: Jobs, tasks: Ints, rng: np.random.Generator) -> Ints:
-    """All candidates, or those with a known loss and random others."""
+def _pool(
+    jobs: Jobs, tasks: Ints, rng: np.random.Generator, *, largest: int = LARGEST_POOL
+) -> Ints:
+    """Return all candidates, or those with a known loss and random others."""
     n = len(jobs.candidates)
-    if n <= LARGEST_POOL:
+    if n <= largest:
         return np.arange(n)
     started = jobs.ran[tasks].any(axis=0)
     others = rng.permutation(np.flatnonzero(~started))
-    count = max(LARGEST_POOL - int(started.sum()), LARGEST_POOL // 2)
+    count = max(largest - int(started.sum()), largest // 2)
     return np.concatenate([np.flatnonzero(started), others[:count]])
 
 

@@ -72,7 +72,9 @@ class Portfolio:
         if not fits:
             raise ArtifactError(
                 f"a portfolio file is JSON of the format '{FORMAT}' in version {VERSION}, but "
-                f"'{name}' is not: make it with 'foretune portfolio'"
+                f"'{name}' is not: make it with 'foretune portfolio'",
+                rule="not-a-portfolio",
+                value=name,
             )
         try:
             return cls(
@@ -89,7 +91,9 @@ class Portfolio:
         except (ValueError, TypeError, LookupError, ArithmeticError) as error:
             raise ArtifactError(
                 f"a portfolio file must be whole, but '{name}' lacks or spoils {error}: make it "
-                "again with 'foretune portfolio'"
+                "again with 'foretune portfolio'",
+                rule="damaged-portfolio",
+                value=name,
             ) from error
 
     @classmethod
@@ -100,7 +104,10 @@ class Portfolio:
         except (OSError, UnicodeDecodeError) as error:
             raise ArtifactError(
                 f"a portfolio is read from a file, but '{path}' cannot be read ({error}): check "
-                "the path"
+                "the path",
+                rule="path-not-readable",
+                field="path",
+                value=str(path),
             ) from error
         return cls.from_json(text, str(path))
 

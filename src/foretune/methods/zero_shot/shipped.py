@@ -1,4 +1,4 @@
-"""Portfolios that ship with the package, as data with their source named."""
+"""Portfolios that come with the package. Their files name the source."""
 
 from importlib.resources import files
 
@@ -9,7 +9,7 @@ SHIPPED = ("catboost", "lightgbm", "mlp", "xgboost", "zaml")
 
 
 def portfolio(name: str) -> Portfolio:
-    """The shipped portfolio for an algorithm, such as `xgboost`.
+    """Return the shipped portfolio for an algorithm, such as `xgboost`.
 
     Example:
         >>> for config in portfolio("lightgbm").configs:
@@ -18,7 +18,10 @@ def portfolio(name: str) -> Portfolio:
     if name not in SHIPPED:
         raise UsageError(
             f"a shipped portfolio must be one of {', '.join(SHIPPED)}, but got '{name}': choose "
-            "one of them, or build your own from an experience file"
+            "one of them, or build your own from an experience file",
+            rule="unknown-portfolio",
+            field="name",
+            value=name,
         )
     text = (files("foretune.methods.zero_shot") / "data" / f"{name}.json").read_text("utf-8")
     return Portfolio.from_json(text, name)

@@ -1,4 +1,4 @@
-"""The surrogate baseline (section 7): one random forest a task predicts what was not evaluated."""
+"""The surrogate baseline (section 7): a random forest for each task predicts missing losses."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -13,29 +13,31 @@ from foretune.numerics.forests import Forest, grown
 from foretune.numerics.greedy import Aggregate, Losses, Picks, greedy
 
 MOST_FORESTS = 100
-"""Where tasks share no configurations, so many of them stand for all, unless this way is asked for:
-each task needs a forest that predicts what all others have tried."""
+"""If tasks share no configurations, at most this number of tasks is read, unless the user chooses
+this builder: each task needs a forest that predicts the configurations of all others."""
 BEST_PREDICTED = 200
-"""Where tasks share no configurations, so many of the best of each may enter a portfolio."""
+"""If tasks share no configurations, this number of the best of each may enter a portfolio."""
 TREES = 100
 QUICK_LEAF = 2
 LARGEST_FIT = 2000
-"""A forest learns from at most so many evaluations of its task."""
+"""The most evaluations of a task that its forest learns from."""
 
 
-def surrogate(jobs: Jobs, k: int, aggregate: Aggregate, *, seed: int) -> Picks:
+def surrogate(
+    jobs: Jobs, k: int, aggregate: Aggregate, *, seed: int, best_predicted: int = BEST_PREDICTED
+) -> Picks:
     """Evaluate random candidates, others on each task, and pick k by the predicted losses."""
     rng = np.random.default_rng(seed)
     for task, count in enumerate(_shares(jobs, rng)):
         drawn = rng.choice(np.flatnonzero(jobs.possible[task]), count, replace=False)
         jobs.run(np.full(count, task), drawn)
-    columns = _columns(jobs)
+    columns = _columns(jobs, best_predicted)
     picks = greedy(complete_losses(jobs, columns, rng), k, aggregate)
     return Picks(columns[picks.chosen], picks.losses)
 
 
 def _shares(jobs: Jobs, rng: np.random.Generator) -> list[int]:
-    """How many jobs each task gets: equally many, as far as it has them."""
+    """Share the remaining jobs equally among tasks, as far as each task has enough."""
     available = jobs.possible.sum(axis=1)
     shares = np.zeros(len(available), dtype=np.int64)
     while (left := jobs.remaining - int(shares.sum())) > 0:
@@ -45,12 +47,12 @@ def _shares(jobs: Jobs, rng: np.random.Generator) -> list[int]:
     return [int(share) for share in shares]
 
 
-def _columns(jobs: Jobs) -> Ints:
-    """The candidates to choose among: all, or where nothing is shared the best of each task."""
+def _columns(jobs: Jobs, most: int) -> Ints:
+    """Return all candidates or, if tasks share none, at most `most` of the best of each task."""
     if jobs.possible.all():
         return np.arange(len(jobs.candidates))
-    # NaN sort last, so that what was not evaluated comes only where a task has nothing else.
-    best = np.argsort(jobs.losses, axis=1)[:, :BEST_PREDICTED]
+    # NaN sort last, so unevaluated candidates come only if a task has nothing else.
+    best = np.argsort(jobs.losses, axis=1)[:, :most]
     return np.unique(best[~np.isnan(np.take_along_axis(jobs.losses, best, axis=1))])
 
 
@@ -60,7 +62,7 @@ Regression: TypeAlias = Callable[[Singles, Losses, Singles, int], Floats]
 
 
 def random_forest(known: Singles, losses: Losses, others: Singles, seed: int) -> Floats:
-    """The paper's forest."""
+    """Predict with the paper's forest."""
     from sklearn.tree import DecisionTreeRegressor
 
     trees = grown(DecisionTreeRegressor(), known, losses, trees=TREES, seed=seed)
@@ -69,7 +71,7 @@ def random_forest(known: Singles, losses: Losses, others: Singles, seed: int) ->
 
 
 def quick_forest(known: Singles, losses: Losses, others: Singles, seed: int) -> Floats:
-    """A forest that grows in a quarter of the time and predicts no worse (decision 025)."""
+    """Predict with a forest that grows in a quarter of the time (decision 025)."""
     x, y = known.astype(np.float64), losses[:, None].astype(np.float64)
     forest = Forest.grow(x, y, leaf=min(QUICK_LEAF, len(known)), seed=seed)
     return forest.predict(others.astype(np.float64))[:, 0]
@@ -83,7 +85,7 @@ def complete_losses(
     regression: Regression = random_forest,
     progress: Progress = SILENT,
 ) -> Losses:
-    """The losses in these columns, predicted where not evaluated; NaN for tasks without any."""
+    """Return the losses in these columns. Missing ones are predicted; NaN for tasks without any."""
     codes = jobs.candidates.codes.astype(np.float32)
     every, tasks = np.arange(len(codes)), len(jobs.possible)
     table = np.full((tasks, len(columns)), np.nan, dtype=np.float32)

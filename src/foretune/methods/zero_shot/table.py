@@ -140,7 +140,10 @@ def loss_table(experience: Experience | None, normalisation: str | None = None) 
     if not tasks:
         raise MethodError(
             "a portfolio needs a past task with a successful evaluation, but none of the "
-            f"{len(experience.tasks)} tasks has one: give other experience"
+            f"{len(experience.tasks)} tasks has one: give other experience",
+            rule="no-success",
+            field="experience",
+            value=len(experience.tasks),
         )
     parts = [_entries(experience.task(name), shift, normalisation) for name in tasks]
     losses = np.concatenate([of_task for _, of_task in parts])
