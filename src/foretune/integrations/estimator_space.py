@@ -54,7 +54,8 @@ class SearchSpace:
         if isinstance(given, list):
             raise SpaceError(
                 "a space must be one dict, but got a list of them: write alternatives as a choice, "
-                "{'kernel': {'rbf': {}, 'poly': {'degree': (2, 5)}}}"
+                "{'kernel': {'rbf': {}, 'poly': {'degree': (2, 5)}}}",
+                rule="list-of-spaces",
             )
         if not isinstance(given, dict):
             return cls(Space.of(given), {})
@@ -69,7 +70,9 @@ class SearchSpace:
             if own in chosen:
                 raise SpaceError(
                     f"a parameter must be set once, but '{own}' is brought along twice, once as "
-                    f"'{name}': leave one out"
+                    f"'{name}': leave one out",
+                    rule="set-twice",
+                    field=own,
                 )
             chosen[own] = self.objects.get((name, value), value)
         return chosen
@@ -263,7 +266,10 @@ def _text(name: str, choice: Any, objects: Objects) -> str:
     if objects.setdefault((name, text), choice) is not choice:
         raise SpaceError(
             f"choices must be told apart by how they are written, but two of '{name}' are "
-            f"'{text}': give one of them another setting"
+            f"'{text}': give one of them another setting",
+            rule="choices-alike",
+            field=name,
+            value=text,
         )
     return text
 

@@ -42,11 +42,8 @@ def log_to_mlflow(
         yield watch
         return
     if uri is None and find_spec("mlflow") is None:
-        warnings.warn(
-            f"{URI_VARIABLE} is set, but trials are not logged: MLflow is not installed",
-            ForetuneWarning,
-            stacklevel=3,
-        )
+        said = f"{URI_VARIABLE} is set, but trials are not logged: MLflow is not installed"
+        warnings.warn(ForetuneWarning(said, rule="mlflow-not-installed"), stacklevel=3)
         yield watch
         return
     runs = _Runs.open(address, study, metrics)
@@ -121,7 +118,9 @@ class _Runs:
                 f"MLflow must answer at its tracking URI, but '{hide_passwords(uri)}' does not "
                 f"({hide_passwords(one_line(error))}): start its server, correct the address, or "
                 "leave it "
-                "out"
+                "out",
+                rule="mlflow-away",
+                value=hide_passwords(one_line(error)),
             ) from error
         return cls(client, number, study, metrics)
 

@@ -82,7 +82,8 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         self._mode: str | None = mode
         if experience is not None and prior is not None:
             raise UsageError(
-                "a searcher learns from experience or has a prior, but got both: give one of them"
+                "a searcher learns from experience or has a prior, but got both: give one of them",
+                rule="experience-or-prior",
             )
         self._method = method_named(method)
         self._experience, self._prior, self._seed = experience, prior, seed
@@ -186,7 +187,9 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
             raise UsageError(
                 "a search needs the name of its metric and a mode, 'min' or 'max', but got metric="
                 f"{self._metric!r} and mode={self._mode!r}: give both to tune.TuneConfig or to the "
-                "searcher"
+                "searcher",
+                rule="no-metric-and-mode",
+                value=(self._metric, self._mode),
             )
         return self._metric, self._mode
 
@@ -243,7 +246,10 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
             raise UsageError(
                 f"an experience of several metrics must hold the one of the search, but it holds "
                 f"{', '.join(names)} and the search has {self._metric}: choose one with "
-                "Experience.with_metrics"
+                "Experience.with_metrics",
+                rule="no-metric-of-the-search",
+                field="experience",
+                value=names,
             )
         return self._metric
 
@@ -256,7 +262,10 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
             raise UsageError(
                 f"a mode must be the direction of the experience, but there '{recorded.name}' is "
                 f"{recorded.direction} and the search has mode='{self._mode}': give "
-                f"mode='{recorded.direction}', or another experience"
+                f"mode='{recorded.direction}', or another experience",
+                rule="other-direction",
+                field="mode",
+                value=self._mode,
             )
 
 
@@ -311,5 +320,8 @@ def _outcome_of(trial: _Trial, *, id_: int | None = None) -> Told:
 def _unfit(path: str) -> ArtifactError:
     return ArtifactError(
         f"a searcher goes on from a file that a searcher of the same method and space has saved, "
-        f"but '{path}' is not one: restore it with the same arguments"
+        f"but '{path}' is not one: restore it with the same arguments",
+        rule="other-search",
+        field="checkpoint_path",
+        value=path,
     )

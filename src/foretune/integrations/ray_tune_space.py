@@ -55,7 +55,11 @@ def tune_space(given: Mapping[str, Any]) -> TuneSpace | None:
     choices: dict[str, dict[str, Any]] = {}
     for name, domain in flatten_config(given).items():
         if name.endswith("/grid_search"):
-            raise SpaceError(f"a searcher cannot walk a grid, but '{name}' is one: {REMEDY}")
+            raise SpaceError(
+                f"a searcher cannot walk a grid, but '{name}' is one: {REMEDY}",
+                rule="grid-search",
+                field=name,
+            )
         if not isinstance(domain, Domain):
             continue
         if isinstance(domain, Categorical):
@@ -77,7 +81,9 @@ def _check_values(name: str, categories: Any) -> None:
         if isinstance(part, Domain):
             raise SpaceError(
                 f"a choice must be a value, but '{name}' chooses among search spaces: give the "
-                "searcher the whole space, such as space={'model': {'svm': {'C': (0.1, 10.0)}}}"
+                "searcher the whole space, such as space={'model': {'svm': {'C': (0.1, 10.0)}}}",
+                rule="choice-of-spaces",
+                field=name,
             )
         if isinstance(part, Mapping):
             _check_values(name, part.values())
@@ -124,7 +130,11 @@ def _range(name: str, domain: Any) -> Any:
         step, sampler = sampler.q, sampler.get_sampler()
     bounded = isinstance(domain, Float | Integer) and math.isfinite(domain.upper - domain.lower)
     if not bounded or isinstance(sampler, Normal):
-        raise SpaceError(f"a hyperparameter needs bounds, but '{name}' is {domain!r}: {REMEDY}")
+        raise SpaceError(
+            f"a hyperparameter needs bounds, but '{name}' is {domain!r}: {REMEDY}",
+            rule="no-bounds",
+            field=name,
+        )
     whole = isinstance(domain, Integer)
     if step is not None and step != 1:
         return {"ordinal": _steps(name, domain, step)}
@@ -145,7 +155,10 @@ def _steps(name: str, domain: Any, step: float) -> list[float]:
     if last - first >= MOST_STEPS:
         raise SpaceError(
             f"a quantised range must have at most {MOST_STEPS} steps, but '{name}' has "
-            f"{last - first + 1}: leave the quantum out"
+            f"{last - first + 1}: leave the quantum out",
+            rule="too-many-steps",
+            field=name,
+            value=last - first + 1,
         )
     # Rounded, so that 3 * 0.1 is written as 0.3.
     return [domain.cast(float(f"{number * step:.12g}")) for number in range(first, last + 1)]

@@ -31,5 +31,8 @@ def range_of(name: str, distribution: Any) -> Range:
         return float(low), float(high), "log"
     raise SpaceError(
         f"a distribution must be uniform, loguniform or randint of scipy.stats, but '{name}' is "
-        f"{family}: give the range as (low, high) or (low, high, 'log'), or a list of choices"
+        f"{family}: give the range as (low, high) or (low, high, 'log'), or a list of choices",
+        rule="unknown-distribution",
+        field=name,
+        value=family,
     )

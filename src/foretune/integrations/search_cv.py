@@ -144,7 +144,10 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         if not isinstance(self.n_iter, int | np.integer) or self.n_iter < 1:
             raise UsageError(
                 "a search needs a whole number of candidates, at least one, but got "
-                f"n_iter={self.n_iter!r}: give another"
+                f"n_iter={self.n_iter!r}: give another",
+                rule="not-a-count",
+                field="n_iter",
+                value=self.n_iter,
             )
         space = SearchSpace.of(self.space)
         self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -294,7 +297,10 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
             if len(wanted) > 1:
                 raise UsageError(
                     f"experience must hold the metrics of the search ({', '.join(wanted)}), but "
-                    f"holds {', '.join(recorded)}: name one metric in `refit`"
+                    f"holds {', '.join(recorded)}: name one metric in `refit`",
+                    rule="no-metric-of-the-search",
+                    field="experience",
+                    value=recorded,
                 )
             wanted = recorded[:1]
         unset = space.values_of(self.estimator, past=past.space)
@@ -322,13 +328,17 @@ def _drop_ambiguous_counts(
         raise ExperienceError(
             "an experience must hold counts (1) where the space has counts, and shares (1.0) where "
             f"it has shares, but it holds no such run ({which}): search what it holds, or leave "
-            "the experience out"
+            "the experience out",
+            rule="counts-and-shares",
+            field="experience",
+            value=runs,
         )
-    warnings.warn(
+    said = (
         "past runs are left out that have a count (1) where the space has shares (1.0), or the "
-        f"other way round: {which}",
-        ForetuneWarning,
-        stacklevel=stacklevel,
+        f"other way round: {which}"
+    )
+    warnings.warn(
+        ForetuneWarning(said, rule="counts-and-shares", value=runs), stacklevel=stacklevel
     )
     return known
 
@@ -352,7 +362,9 @@ def _package_of(frame: FrameType) -> str:
 def _no_splits() -> UsageError:
     return UsageError(
         "a search needs at least one split of the rows, but cv gives none: give splits as a list, "
-        "for a generator gives them to one fit only"
+        "for a generator gives them to one fit only",
+        rule="no-splits",
+        field="cv",
     )
 
 

@@ -123,6 +123,9 @@ def scores_of(results: Mapping[str, Any], metrics: Sequence[str]) -> Floats:
     if lacking:
         raise UsageError(
             f"a search optimises a metric that is measured ({', '.join(known)}), but got "
-            f"'{lacking[0]}': name one of them in `refit`"
+            f"'{lacking[0]}': name one of them in `refit`",
+            rule="unknown-metric",
+            field="refit",
+            value=lacking[0],
         )
     return np.column_stack([results[f"{MEAN}{name}"] for name in metrics])

@@ -72,7 +72,8 @@ class ForetuneSampler(BaseSampler):
     ) -> None:
         if experience is not None and prior is not None:
             raise UsageError(
-                "a sampler learns from experience or has a prior, but got both: give one of them"
+                "a sampler learns from experience or has a prior, but got both: give one of them",
+                rule="experience-or-prior",
             )
         self._method = None if method is None else method_named(method).name
         self._space = None if space is None else Space.of(space)
@@ -242,7 +243,10 @@ class ForetuneSampler(BaseSampler):
             raise UsageError(
                 f"experience must have as many metrics as the study has objectives, but it has "
                 f"{past.objectives} and the study {len(study.directions)}: choose some with "
-                "Experience.with_metrics"
+                "Experience.with_metrics",
+                rule="other-number-of-objectives",
+                field="experience",
+                value=past.objectives,
             )
         was_given = self._past is not None or self._storage is not None
         return SamplerKnowledge(self._method, past=past, space=self._space, was_given=was_given)
@@ -258,7 +262,10 @@ class ForetuneSampler(BaseSampler):
             raise MethodError(
                 f"the method '{self._method}' learns from past studies, but there are none: give "
                 "`experience` or a `prior`, choose a storage with other studies, or choose a "
-                "method that can start from nothing, such as 'auto'"
+                "method that can start from nothing, such as 'auto'",
+                rule="no-past-studies",
+                field="method",
+                value=self._method,
             )
 
     def _studies_beside(self, study: Study) -> PastStudies | None:

@@ -64,7 +64,10 @@ class SamplerKnowledge:
         if objectives > 1 and not chosen.several_objectives:
             raise MethodError(
                 f"the method '{chosen.name}' has one objective, but the study has {objectives}: "
-                "choose another method"
+                "choose another method",
+                rule="one-objective-only",
+                field="method",
+                value=chosen.name,
             )
         names = tuple(f"loss_{number}" for number in range(objectives))
         return Optimizer(Target(space, names), chosen, prior, seed=seed)
@@ -79,7 +82,7 @@ class SamplerKnowledge:
         if lacking is None:
             return usual_method(), self._learn(usual_method(), space)
         if self.was_given:
-            warnings.warn(lacking, ForetuneWarning, stacklevel=2)
+            warnings.warn(ForetuneWarning(lacking, rule="nothing-learnt"), stacklevel=2)
         from_nothing = method(WITHOUT_EXPERIENCE)
         return from_nothing, from_nothing.learn(None, seed=0)
 
@@ -121,7 +124,10 @@ class SamplerKnowledge:
             raise MethodError(
                 f"the method '{chosen.name}' learns from past studies, but none was found that "
                 "shares half of this study's hyperparameters: give other experience, or choose a "
-                "method that can start from nothing, such as 'auto'"
+                "method that can start from nothing, such as 'auto'",
+                rule="no-past-study-fits",
+                field="method",
+                value=chosen.name,
             )
         learn = partial(chosen.learn, experience, seed=0)
         if is_kept(chosen):
@@ -147,7 +153,9 @@ def prior_space(prior: Prior) -> Space:
     if not isinstance(space, Space):
         raise UsageError(
             f"a prior is used in the space it was learnt on, but a {type(prior).__name__} does not "
-            "say which: give it as `space`"
+            "say which: give it as `space`",
+            rule="prior-without-space",
+            field="space",
         )
     return space
 
