@@ -18,9 +18,9 @@ from foretune.space import Encoded
 from foretune.space.algorithms import Algorithms
 
 UNITS = 32
-"""In each hidden layer."""
+"""The units of each hidden layer."""
 DIMENSION = 3
-"""Of the latent space."""
+"""The dimensions of the latent space."""
 CHUNK = 1024
 """Configurations that a hundred embeddings read at once: each has its own hidden layers of them."""
 
@@ -75,7 +75,7 @@ class AlgorithmEmbedding:
     algorithms: Algorithms
     stack: Stack
     movable: int = 1
-    """How many of the last layers the target's fit moves."""
+    """The number of last layers that the target's fit moves."""
 
     @property
     def head(self) -> Stack:
@@ -142,6 +142,6 @@ class Bowls:
 
 
 def random_stack(algorithms: Algorithms, seed: int) -> Stack:
-    """Networks that know nothing."""
+    """Draw random networks."""
     sizes = (algorithms.width, UNITS, UNITS, DIMENSION)
     return random_layers(np.random.default_rng(seed), sizes, stack=(len(algorithms),))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 MOST_SOURCES = 100
-"""Of more past tasks than these, so many are drawn."""
+"""The most past tasks to read; if there are more, they are drawn."""
 LEAST_RANKED = 3
 """A ranking model needs two sources to compare for a third."""
 STEPS, STEPS_IF_LARGE, LARGE = 1000, 4000, 5000
@@ -42,10 +42,10 @@ class LatentPrior(Prior):
     embeddings: tuple[AlgorithmEmbedding, ...]
     meta_features: MetaFeatures
     ranker: Ranker | None
-    """None where the sources have no meta-features, or are too few."""
+    """None if the sources have no meta-features, or are too few."""
 
     def surrogate(self, target: Target) -> Surrogate:
-        """Sources chosen by the target's first trials and, where it has them, meta-features."""
+        """Return a surrogate that chooses sources by the first trials and by meta-features."""
         check_space(self.space, target)
         if len(self.embeddings) == 1:
             return latent_surrogate(self.embeddings[0], target)
@@ -81,13 +81,13 @@ class LatentPrior(Prior):
 
 @dataclass(frozen=True, slots=True)
 class LatentLearner(Learner):
-    """Pre-trains one embedding a source."""
+    """Pre-trains one embedding for each source."""
 
     kind: str
     most_sources: int = MOST_SOURCES
 
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> LatentPrior:
-        """Pre-train, and learn to rank where the sources have meta-features."""
+        """Pre-train, and learn to rank if the sources have meta-features."""
         experience = require_experience(experience)
         names, tasks = _draw_sources(experience, self.most_sources, seed)
         algorithms = Algorithms.of(experience.space)
@@ -164,7 +164,7 @@ def pretrain(
 
 
 def pad_source(inputs: Floats, which: Ints, gaps: Floats, algorithms: int) -> "SourceEvaluations":
-    """Evaluations by algorithm, in shapes of which there are few to compile."""
+    """Return evaluations by algorithm, padded so that few shapes must be compiled."""
     import jax.numpy as jnp
 
     from foretune.methods.latent.training import SourceEvaluations
@@ -182,7 +182,7 @@ def pad_source(inputs: Floats, which: Ints, gaps: Floats, algorithms: int) -> "S
 
 
 def _in_latent_units(embedding: AlgorithmEmbedding, configs: Encoded) -> AlgorithmEmbedding:
-    """The embedding with |u|² = 1 on average."""
+    """Return the embedding with |u|² = 1 on average."""
     mean = float(np.square(embedding.place(configs)).sum(axis=1).mean())
     scale = 1.0 / np.sqrt(max(mean, 1e-6))
     weights, biases = embedding.stack[-1]
@@ -224,14 +224,14 @@ class UntrainedPrior(Prior):
 
 @dataclass(frozen=True, slots=True)
 class UntrainedLearner(Learner):
-    """Takes nothing from past tasks."""
+    """Learns nothing from past tasks."""
 
     kind: str
 
     def learn(
         self, experience: Experience | None, *, seed: int, progress: Progress
     ) -> UntrainedPrior:
-        """Only the seed of the first weights."""
+        """Keep the seed of the first weights."""
         del experience, progress
         return UntrainedPrior(self.kind, seed)
 

@@ -32,11 +32,11 @@ With the paper's 1e-3 the likelihood of two dozen trials moves hundreds of weigh
 BOWL = (0.7, 0.5)
 """Mode and spread of the prior over the bowl's slope, for losses of standard deviation 1."""
 FLAT = (0.0, 0.0)
-"""The slope's prior where no source has made a bowl."""
+"""The prior of the slope if no source has made a bowl."""
 TRIALS_PER_ALGORITHM = 2
 """The initial design of the paper."""
 LEAST_HEARD = 10
-"""At least so many trials choose the sources, also where there are few algorithms."""
+"""The least number of trials that choose the sources, even with few algorithms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +51,15 @@ class LatentPosterior(Posterior):
     best: float
 
     def predict(self, x: Encoded) -> Prediction:
-        """Mean and standard deviation of the transformed loss, without noise."""
+        """Return mean and standard deviation of the transformed loss, without noise."""
         return Prediction(*self.process.predict(self.points(x)))
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
-        """Joint draws of the transformed loss."""
+        """Draw the transformed losses jointly."""
         return self.process.sample(self.points(x), n, np.random.default_rng(seed))
 
     def points(self, x: Encoded) -> Points:
-        """Where the fit has placed them."""
+        """Return the latent coordinates after the fit."""
         which = self.algorithms.algorithm_of(x)
         return Points(activations(self.head, self.features(x), which)[-1], which, self.beside(x))
 
@@ -75,7 +75,7 @@ class LatentSurrogate(Surrogate):
     fit: HeadFit
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
-        """The belief after all successful trials; what is fitted follows the observed ones."""
+        """Return the posterior after all successful trials. The fit uses observed ones only."""
         del seed
         good = seen.successes()
         algorithms = self.embedding.algorithms
@@ -108,13 +108,13 @@ class ChoosingSurrogate(Surrogate):
 
     embeddings: tuple[AlgorithmEmbedding, ...]
     preferences: Floats
-    """(S,), what the ranking model thinks of each, from 0 to 1."""
+    """(S,), the preference of the ranking model for each source, from 0 to 1."""
     target: Target
     _chosen: dict[bytes, tuple[int, ...]] = field(default_factory=dict)
     _made: dict[tuple[int, ...], LatentSurrogate] = field(default_factory=dict)
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
-        """The belief of the chosen sources' surrogate."""
+        """Return the posterior of the chosen sources' surrogate."""
         good = seen.successes()
         first = max(TRIALS_PER_ALGORITHM * len(self.embeddings[0].algorithms), LEAST_HEARD)
         real = np.flatnonzero(~good.believed)[:first]
@@ -125,7 +125,7 @@ class ChoosingSurrogate(Surrogate):
         return self._made[chosen].condition(seen, seed=seed)
 
     def choose_sources(self, configs: Encoded, losses: Floats) -> tuple[int, ...]:
-        """The sources for a target with these losses (n, L)."""
+        """Return the sources for a target with these losses (n, L)."""
         key = configs.x.tobytes() + losses.tobytes()
         if key not in self._chosen:
             self._chosen[key] = panel(self.embeddings, self.preferences, configs, _output(losses))
@@ -158,5 +158,5 @@ def _no_bowls(x: Encoded) -> Floats:
 
 
 def _output(losses: Floats) -> Floats:
-    """Losses (n, L) as the process models them (n,)."""
+    """Return losses (n, L) as the process models them, (n,)."""
     return scalarise(losses, lambda y: standardise(without_penalties(y)))

@@ -28,10 +28,10 @@ SET_UNITS = (32, 32)
 """Layers of the deep set, before and after the average."""
 META_FEATURES = 16
 CLIP = 3.0
-"""The largest standardised loss that the deep set is shown."""
+"""The largest standardised loss that the deep set reads."""
 
 NEXT_TO_NOTHING = 1e-6
-"""Of the range of a task's losses: so little can hardly be told apart in single precision."""
+"""The share of a task's range of losses that single precision can hardly tell apart."""
 
 Singles: TypeAlias = NDArray[np.float32]
 
@@ -48,7 +48,7 @@ class Ensemble:
     """Its layers after the average over the history."""
 
     def meta_features(self, x: Floats, y: Floats) -> Singles:
-        """(16,), what the history of configurations x (n, W) with losses y (n,) says of the task.
+        """Return (16,), features of a task from its configurations x (n, W) and losses y (n,).
 
         Of no length where the ensemble has no deep set; y may have any unit.
         """
@@ -63,7 +63,7 @@ class Ensemble:
         )
 
     def inputs(self, x: Floats, meta_features: Singles) -> Singles:
-        """(n, W + 16), what the scorers read."""
+        """Return (n, W + 16), the inputs of the scorers."""
         z = np.broadcast_to(meta_features, (len(x), len(meta_features)))
         return np.concatenate([centre(x).astype(np.float32), z], axis=1)
 
@@ -84,7 +84,7 @@ class Ensemble:
 
 
 def load_ensemble(path: Path, *, kind: str) -> tuple[Ensemble, Space]:
-    """What `Ensemble.save` wrote, and the space it holds for."""
+    """Read what `Ensemble.save` wrote, and its space."""
     meta, arrays = load_artifact(path, kind=kind, newest_version=VERSION)
     parts = {
         part: tuple(
@@ -142,12 +142,12 @@ def scores(scorers: Layers, inputs: Singles) -> Singles:
 
 
 def centre(x: Floats) -> Floats:
-    """The unit cube about the origin, where rectified networks start best."""
+    """Move the unit cube to the origin, where rectified networks start best."""
     return 2.0 * x - 1.0
 
 
 def one_loss(losses: Floats) -> Floats:
-    """(n, L) losses of one task as (n,): standardised, or the average of several's scores.
+    """Turn the losses (n, L) of a task into (n,): standardised, or the mean of several scores.
 
     One enormous loss, such as people note for a failure, would make all others equal in single
     precision; then they count by their ranks.
@@ -157,7 +157,7 @@ def one_loss(losses: Floats) -> Floats:
 
 
 def _has_outliers(y: Floats) -> bool:
-    """Whether the better half of the losses y (n,) differs, but by next to nothing of the range."""
+    """Return whether the better half of the losses y (n,) differs by almost nothing."""
     best, middle, worst = np.sort(y)[[0, len(y) // 2, -1]].tolist()
     return bool(0.0 < middle - best < NEXT_TO_NOTHING * (worst - best))
 

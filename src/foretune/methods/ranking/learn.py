@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 MOST_STEPS = 5000
 LEAST_STEPS = 512
 PASSES = 100
-"""How often a scorer ranks each evaluation at most: few of them would be learnt by heart."""
+"""The most times that a scorer ranks each evaluation. More would overfit to a few of them."""
 VERSION = 1
 
 
@@ -50,7 +50,7 @@ class RankedEvaluations:
     y: Singles
     """(N,), losses in a unit of their task."""
     counts: Ints
-    """(T,), how many rows each task has."""
+    """(T,), the number of rows of each task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class RankingLearner(Learner):
     """Whether the scorers read the history's meta-features (F in the paper's ablation)."""
 
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> Prior:
-        """The prior for one seed."""
+        """Learn the prior for one seed."""
         return self.learn_many(experience, [seed], progress=progress)[0]
 
     def learn_many(
@@ -87,14 +87,14 @@ class RankingLearner(Learner):
 
 @dataclass(frozen=True, slots=True)
 class RandomPrior(Prior):
-    """Scorers of random weights, drawn for whatever space the target has."""
+    """Scorers with random weights, drawn for the space of the target."""
 
     kind: str
     seed: int
     settings: RankingSettings
 
     def surrogate(self, target: Target) -> Surrogate:
-        """The surrogate of freshly drawn scorers."""
+        """Return the surrogate of newly drawn scorers."""
         ensemble = random_ensemble(target.space.width, seed=self.seed, meta_features=False)
         return RankingPrior(self.kind, target.space, ensemble, self.settings).surrogate(target)
 
@@ -105,7 +105,7 @@ class RandomPrior(Prior):
 
 @dataclass(frozen=True, slots=True)
 class RandomLearner(Learner):
-    """Gives scorers of random initial weights, whatever the experience."""
+    """Returns scorers with random weights for any experience."""
 
     kind: str
     settings: RankingSettings
@@ -134,7 +134,7 @@ def gather(experience: Experience, limits: ReadLimits = USUAL_LIMITS) -> RankedE
 
 
 def prime_from(n: int) -> int:
-    """The least prime that is at least n."""
+    """Return the smallest prime that is at least n."""
     candidate = max(n, 2)
     while any(candidate % d == 0 for d in range(2, int(candidate**0.5) + 1)):
         candidate += 1
@@ -142,7 +142,7 @@ def prime_from(n: int) -> int:
 
 
 def steps_for(evaluations: int) -> int:
-    """How long to train: 5,000 steps, as in the paper, or fewer where there is little to learn."""
+    """Return the number of training steps: 5,000 as in the paper, or fewer with few evaluations."""
     from foretune.methods.ranking.training import QUERY
     from foretune.numerics.training import bucket
 
@@ -183,7 +183,7 @@ def _train(
 
 
 def _pad(evaluations: RankedEvaluations, columns: int) -> "RankingTasks":
-    """The evaluations as training reads them, padded in every direction."""
+    """Return the evaluations as training reads them, padded in every direction."""
     import jax.numpy as jnp
 
     from foretune.methods.ranking.training import RankingTasks
@@ -203,7 +203,7 @@ def _pad(evaluations: RankedEvaluations, columns: int) -> "RankingTasks":
 
 
 def _at_inputs(ensemble: Ensemble, change: Callable[[Singles], Singles]) -> Ensemble:
-    """The ensemble with changed weights (..., inputs, outputs) where configurations enter."""
+    """Return the ensemble with other weights (..., inputs, outputs) for configurations."""
 
     def changed(layers: Layers) -> Layers:
         return tuple(

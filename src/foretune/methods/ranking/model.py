@@ -19,29 +19,29 @@ from foretune.numerics.networks import Layers
 from foretune.space import Encoded, Space
 
 REFERENCES = 1000
-"""Where there is no pool, ranks are taken among so many configurations of the space."""
+"""If there is no pool, ranks are taken among this number of configurations of the space."""
 LARGEST_LIST = 200
-"""Scorers are tuned to at most so many observations: a step costs O(n³)."""
+"""The most observations that scorers are tuned to. A step costs O(n³)."""
 CHUNK = 256
 """Rows scored at once, so that the activations of all scorers stay in the cache."""
 BLUR = 0.05
-"""How far each scorer's rank is blurred, in Gaussian scores: hopeless candidates keep an order."""
+"""The blur of each scorer's rank, in Gaussian scores. It keeps an order among poor candidates."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankingSettings:
-    """What a variant does."""
+    """The settings of a variant."""
 
     tuning: FineTuning | None
     """None: the weights stay as they were learnt (no T in the paper's ablation)."""
     loss: str = "list-wise"
     unit: str = "scores"
-    """What is averaged over scorers: `ranks`, or their Gaussian `scores`."""
+    """The numbers that are averaged over scorers: `ranks`, or their Gaussian `scores`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankingPrior(Prior):
-    """An ensemble, and what the variant does with it."""
+    """An ensemble, and the settings of the variant."""
 
     kind: str
     space: Space
@@ -49,12 +49,12 @@ class RankingPrior(Prior):
     settings: RankingSettings
 
     def surrogate(self, target: Target) -> Surrogate:
-        """The surrogate for one task in the space that the prior was learnt on."""
+        """Return the surrogate for one task in the space that the prior was learnt on."""
         check_space(self.space, target)
         return RankingSurrogate(self.ensemble, self.settings, self._references(target))
 
     def opening(self, target: Target) -> Encoded:
-        """The configuration that the scorers rank best before anything is known of the task."""
+        """Return the configuration that the scorers rank best before the first trial."""
         references = self._references(target)
         nothing = Observations(references.take([]), np.empty((0, 1)), np.empty(0, dtype=bool))
         expected = self.surrogate(target).condition(nothing, seed=0).predict(references).mean
@@ -78,7 +78,7 @@ class RankingSurrogate(Surrogate):
     """Configurations among which ranks are taken."""
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
-        """The belief after all successful trials; that of the initial scorers where none is."""
+        """Return the posterior after all successful trials, or that of the initial scorers."""
         del seed
         good = seen.successes()
         y = one_loss(good.losses) if len(good) else np.empty(0)
@@ -114,11 +114,11 @@ class RankPosterior(Posterior):
 
     @cached_property
     def best(self) -> float:
-        """The incumbent's mean rank, as predicted (Appendix A)."""
+        """The predicted mean rank of the incumbent (Appendix A)."""
         return np.inf if self.incumbent is None else float(self.predict(self.incumbent).mean[0])
 
     def predict(self, x: Encoded) -> Prediction:
-        """Mean and standard deviation of the rank over the scorers."""
+        """Return mean and standard deviation of the rank over the scorers."""
         each = self._ranks(x)
         return Prediction(each.mean(axis=0), each.std(axis=0))
 
@@ -135,12 +135,12 @@ class RankPosterior(Posterior):
         return log_of_improvement(np.mean(BLUR * np.logaddexp(0.0, gain / BLUR), axis=0))
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
-        """The ranks given by scorers drawn at random."""
+        """Return the ranks that random scorers give."""
         drawn = np.random.default_rng(seed).integers(len(self.scorers[0][0]), size=n)
         return self._ranks(x)[drawn]
 
     def _ranks(self, x: Encoded) -> Floats:
-        """(M, len(x)), in the unit of the posterior; lower is better."""
+        """Return (M, len(x)), in the unit of the posterior; lower is better."""
         found = self._reference_scores if x is self.references else self._scores(x)
         rows = zip(found, self._sorted_scores, strict=True)
         return np.stack([_ranks_among(ordered, s, self.unit) for s, ordered in rows])

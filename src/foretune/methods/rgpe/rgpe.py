@@ -22,11 +22,11 @@ from foretune.space import Encoded
 
 LIMITS = SourceLimits(evaluations=150, fitted=100, tasks=100)
 DRAWS = 100
-"""So many joint draws decide on the weights, which are multiples of 1 / DRAWS."""
+"""The number of joint draws. The weights are multiples of 1 / DRAWS."""
 RANKED = 100
-"""Weights follow from the first so many trials; the target's own process mostly leads by then."""
+"""The number of first trials that decide the weights. By then the target's own process leads."""
 DILUTION = 0.95
-"""A past process is left out while its median loss is above this quantile of the target's own."""
+"""A past process is left out if its median loss is above this quantile of the target's own."""
 
 
 def ranking_losses(z: Floats, values: Floats) -> Ints:
@@ -42,7 +42,7 @@ def ranking_losses(z: Floats, values: Floats) -> Ints:
     losses = np.full(values.shape[1:], tied_pairs, dtype=np.int64)
     for j in range(1, len(z)):
         wrong = values[: better[j]] > values[j]
-        # Both orders of the pair are wrong then. There are too few trials for a byte to overflow.
+        # Both orders of the pair are wrong then. A byte does not overflow with few trials.
         losses += 2 * wrong.view(np.uint8).sum(axis=0, dtype=np.uint8).astype(np.int64)
     return losses
 
@@ -74,7 +74,7 @@ def ensemble_weights(past: Ints, own: Ints) -> Floats:
 
 
 def leave_one_out(process: GP) -> tuple[Floats, Floats]:
-    """Means and standard deviations (n,) of the function at each observation without having it.
+    """Return means and standard deviations (n,) at each observation, predicted from the others.
 
     With the hyperparameters of the whole, in the process's standardised unit.
     """
@@ -100,7 +100,7 @@ class EnsemblePosterior(Posterior):
     """The lowest of the ensemble's means at the trials."""
 
     def predict(self, x: Encoded) -> Prediction:
-        """Mean and standard deviation of the weighted sum."""
+        """Return mean and standard deviation of the weighted sum."""
         own = self.own.predict(x)
         mean, variance = self.weights[-1] * own.mean, np.square(self.weights[-1] * own.std)
         for number in np.flatnonzero(self.weights[:-1]).tolist():
@@ -110,7 +110,7 @@ class EnsemblePosterior(Posterior):
         return Prediction(mean, np.sqrt(variance))
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
-        """Weighted sums of joint draws of each process."""
+        """Return weighted sums of joint draws of each process."""
         draws: Floats = self.weights[-1] * self.own.sample(x, n, seed=seed)
         for number in np.flatnonzero(self.weights[:-1]).tolist():
             # From 1 on: [seed, 0] is the same seed as the target's own.
@@ -128,7 +128,7 @@ class EnsembleSurrogate(Surrogate):
     past_draws: JointDraws
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
-        """The belief after all successful trials; weights follow from those that were observed."""
+        """Return the posterior after all successful trials. Observed ones decide the weights."""
         own = self.own.condition(seen, seed=seed)
         good = seen.successes()
         real = np.flatnonzero(~good.believed)
@@ -139,7 +139,7 @@ class EnsembleSurrogate(Surrogate):
         return replace(ensemble, best=float(ensemble.predict(good.configs).mean.min()))
 
     def _weights(self, configs: Encoded, losses: Floats) -> Floats:
-        """(M + 1,), the target's own last; all alike where there is no pair to rank."""
+        """Return (M + 1,), the target's own last; all equal if there is no pair to rank."""
         if len(losses) < 2:
             return np.full(len(self.voices.beliefs) + 1, 1.0 / (len(self.voices.beliefs) + 1))
         hyper = self.own.fit.hyper(configs.x, losses)
@@ -159,5 +159,5 @@ def _ensemble(voices: Voices, target: Target) -> Surrogate:
 
 
 def rgpe() -> SourcesLearner:
-    """The ranking-weighted ensemble, on standardised losses."""
+    """Return the learner of the ranking-weighted ensemble, on standardised losses."""
     return SourcesLearner("rgpe", standardise, LIMITS, _ensemble)

@@ -1,4 +1,4 @@
-"""Past tasks as Gaussian processes of their own, which several baselines let speak of the target.
+"""Gaussian processes of past tasks, which several methods use to predict the target.
 
 Each process is fitted once, to a subsample of its task. What it says about a recorded pool is
 remembered for as long as the target is tuned.
@@ -33,19 +33,19 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class SourceLimits:
-    """How much of the past becomes processes."""
+    """The limits of past processes."""
 
     evaluations: int
-    """A process is conditioned on at most so many evaluations of its task."""
+    """The most evaluations of a task that its process is conditioned on."""
     fitted: int
-    """Its hyperparameters are fitted to at most so many of these: an iteration costs their cube."""
+    """The most of these that hyperparameters are fitted to. An iteration costs their cube."""
     tasks: int | None = None
-    """At most so many tasks, drawn at random; all where None."""
+    """The most tasks, drawn at random; None means all."""
 
 
 @dataclass(frozen=True)
 class Sources:
-    """A Gaussian process for each past task, in the unit that its task's losses were brought to."""
+    """A Gaussian process for each past task, in the unit of its transformed losses."""
 
     space: Space
     processes: tuple[GP, ...]
@@ -56,7 +56,7 @@ class Sources:
         return Stacked(self.processes)
 
     def about(self, target: Target) -> "Voices":
-        """What the processes say about one target."""
+        """Return the processes, read at configurations of one target."""
         check_space(self.space, target)
         return Voices(
             tuple(CachedOnPool(partial(_mean, p), target.pool) for p in self.processes),
@@ -65,7 +65,7 @@ class Sources:
         )
 
     def save(self, path: Path, kind: str) -> None:
-        """Write what each process learnt from, and its hyperparameters."""
+        """Write the observations and the hyperparameters of each process."""
         arrays = {}
         for number, process in enumerate(self.processes):
             arrays[f"x{number}"], arrays[f"y{number}"] = process.x, process.y
@@ -93,9 +93,9 @@ class Voices:
     """The M past processes, read at configurations of one target."""
 
     means: tuple[Callable[[Encoded], Floats], ...]
-    """Of each process: configurations -> means (len(x),)."""
+    """For each process: configurations -> means (len(x),)."""
     beliefs: tuple[Callable[[Encoded], Prediction], ...]
-    """Of each process: configurations -> means and standard deviations."""
+    """For each process: configurations -> means and standard deviations."""
     stacked: Stacked
 
 
@@ -109,14 +109,14 @@ def _belief(process: GP, x: Encoded) -> Prediction:
 
 @dataclass(frozen=True, slots=True)
 class SourcesPrior(Prior):
-    """Past processes, and how a method lets them speak."""
+    """Past processes, and how a method uses them."""
 
     kind: str
     sources: Sources
     listen: Callable[[Voices, Target], Surrogate]
 
     def surrogate(self, target: Target) -> Surrogate:
-        """The target's own process beside those of the past."""
+        """Return the target's own process beside those of past tasks."""
         return self.listen(self.sources.about(target), target)
 
     def save(self, path: Path) -> None:
@@ -126,7 +126,7 @@ class SourcesPrior(Prior):
 
 @dataclass(frozen=True, slots=True)
 class SourcesLearner(Learner):
-    """Fits the past tasks' processes; `output` brings the losses of each task to one unit."""
+    """Fits the processes of past tasks. `output` brings the losses of each task to one unit."""
 
     name: str
     output: Callable[[Floats], Floats]
@@ -136,14 +136,14 @@ class SourcesLearner(Learner):
     def learn(
         self, experience: Experience | None, *, seed: int, progress: Progress
     ) -> SourcesPrior:
-        """One process a task, on a subsample of its evaluations."""
+        """Fit one process for each task, to a subsample of its evaluations."""
         [sources] = fit_sources(experience, self.output, self.limits, [seed], progress)
         return SourcesPrior(self._kind, sources, self.listen)
 
     def learn_many(
         self, experience: Experience | None, seeds: Sequence[int], *, progress: Progress
     ) -> list[Prior]:
-        """The same for each seed, with what seeds have in common fitted once."""
+        """Do the same for each seed. What seeds have in common is fitted once."""
         each = fit_sources(experience, self.output, self.limits, seeds, progress)
         return [SourcesPrior(self._kind, sources, self.listen) for sources in each]
 
@@ -190,7 +190,7 @@ def fit_sources(
 
 
 def _some(n: int, limit: int | None, rng: np.random.Generator) -> list[int]:
-    """Ascending numbers below n, at most `limit` of them."""
+    """Draw at most `limit` numbers below n, in ascending order."""
     if limit is None or n <= limit:
         return list(range(n))
     return sorted(rng.choice(n, limit, replace=False).tolist())

@@ -1,1 +1,1 @@
-"""Zero-shot portfolios: short lists of configurations of which one works on any dataset."""
+"""Zero-shot portfolios: short lists of configurations, one of which works on any dataset."""

@@ -1,4 +1,4 @@
-"""The four builders behind one interface, and portfolios of experience made by them."""
+"""The four builders behind one interface, and the portfolios that they build."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -22,7 +22,7 @@ class Builder(Protocol):
     """Runs jobs within their budget and picks candidates."""
 
     def __call__(self, jobs: Jobs, k: int, aggregate: Aggregate, *, seed: int) -> Picks:
-        """At most k candidates in order, and the loss expected after each."""
+        """Return at most k candidates in order, and the loss expected after each."""
 
 
 BUILDERS: dict[str, Builder] = {
@@ -35,16 +35,16 @@ BUILDERS: dict[str, Builder] = {
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How a portfolio is built."""
+    """The options of building a portfolio."""
 
     k: int = 8
     builder: str | None = None
-    """One of `BUILDERS`; if not given, `naive` where tasks share configurations, or `surrogate`."""
+    """One of `BUILDERS`. Default: `naive` if tasks share configurations, else `surrogate`."""
     budget: int | None = None
-    """How many evaluations may be looked at; all of them if not given."""
+    """The most evaluations to use. Default: all."""
     aggregate: str = "mean"
     normalisation: str | None = None
-    """One of `NORMALISATIONS`; if not given, RED where the metric is an error, or ranks."""
+    """One of `NORMALISATIONS`. Default: RED if the metric is an error, else ranks."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -75,7 +75,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """Configurations in their space, in order, and how they came about."""
+    """Configurations in their space, in order, and how they were chosen."""
 
     configs: Encoded
     builder: str

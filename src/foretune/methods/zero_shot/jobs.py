@@ -20,7 +20,7 @@ A job failed where its loss is not finite, or too large for single precision.
 
 
 class Jobs:
-    """What a builder may ask for, and what it has learnt so far.
+    """The jobs that a builder may run, and their losses so far.
 
     Arguments:
         tasks: how many there are, D.
@@ -63,11 +63,11 @@ class Jobs:
 
     @property
     def remaining(self) -> int:
-        """How many jobs may still be run."""
+        """The number of jobs that may still be run."""
         return self.budget - self.used
 
     def run(self, tasks: Ints, candidates: Ints) -> None:
-        """Run jobs, pair by pair; those that were run before cost nothing."""
+        """Run jobs, pair by pair. Jobs that were run before cost nothing."""
         new = ~self.ran[tasks, candidates]
         tasks, candidates = tasks[new], candidates[new]
         if len(tasks) > self.remaining or not self.possible[tasks, candidates].all():
@@ -86,7 +86,7 @@ class Jobs:
         self._progress.step(len(tasks))
 
     def results(self, tasks: Ints, candidates: Ints) -> Floats:
-        """The losses (tasks, candidates) so far, NaN where a job has not been run.
+        """Return the losses (tasks, candidates) so far, NaN where a job has not been run.
 
         A job that failed counts as the worst loss that its task has shown, or that any has.
         """

@@ -1,4 +1,4 @@
-"""Portfolios as a method: the list in order, then random search or whatever is chosen."""
+"""Portfolios as a method: the list in order, then another method."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,24 +14,24 @@ from foretune.space import Encoded, Space
 
 VERSION = 1
 RECIPE = Recipe(k=10)
-"""How the list is built that a search opens with."""
+"""The recipe of the list that a search opens with."""
 
 
 @dataclass(frozen=True, slots=True)
 class PortfolioPrior(Prior):
-    """Where to begin, and what follows."""
+    """A portfolio, and the method that follows."""
 
     kind: str
     configs: Encoded
     continuation: Callable[[Target], Surrogate]
 
     def opening(self, target: Target) -> Encoded:
-        """The portfolio, in order."""
+        """Return the portfolio, in order."""
         check_space(self.configs.space, target)
         return self.configs
 
     def surrogate(self, target: Target) -> Surrogate:
-        """The surrogate of the trials after the portfolio."""
+        """Return the surrogate of the trials after the portfolio."""
         check_space(self.configs.space, target)
         return self.continuation(target)
 
@@ -52,7 +52,7 @@ class PortfolioLearner(Learner):
     def learn(
         self, experience: Experience | None, *, seed: int, progress: Progress
     ) -> PortfolioPrior:
-        """Greedy on what was recorded, or on what forests predict where nothing is shared."""
+        """Choose greedily by recorded losses or, if tasks share nothing, by predicted ones."""
         built = build(experience, replace(self.recipe, seed=seed), progress=progress)
         return PortfolioPrior(self.kind, built.configs, self.continuation)
 
@@ -64,5 +64,5 @@ class PortfolioLearner(Learner):
 
 
 def portfolio_then(name: str, continuation: Callable[[Target], Surrogate]) -> PortfolioLearner:
-    """The learner of the method `name`: the portfolio, then what the continuation chooses."""
+    """Return the learner of the method `name`: the portfolio, then the continuation."""
     return PortfolioLearner(f"foretune-{name}", continuation)

@@ -16,7 +16,7 @@ from foretune.methods.zero_shot.panel import panel_of
 from foretune.numerics.greedy import Aggregate, Picks, greedy
 
 ETA = 3
-"""One of so many candidates of a rung is promoted to the next."""
+"""One of this number of candidates of a rung is promoted to the next."""
 
 
 def multi_fidelity(jobs: Jobs, k: int, aggregate: Aggregate, *, seed: int) -> Picks:
@@ -32,7 +32,7 @@ def multi_fidelity(jobs: Jobs, k: int, aggregate: Aggregate, *, seed: int) -> Pi
 
 
 def rung_sizes(tasks: int, eta: int = ETA) -> list[int]:
-    """1, eta, eta², ... and all tasks; a power nearer than sqrt(eta) to all is left out."""
+    """Return 1, eta, eta², ... and all tasks, without a power closer than sqrt(eta) to all."""
     sizes = [1]
     while sizes[-1] * eta**1.5 <= tasks:
         sizes.append(sizes[-1] * eta)
@@ -40,7 +40,7 @@ def rung_sizes(tasks: int, eta: int = ETA) -> list[int]:
 
 
 def bracket_ratio(rung: int, top: int) -> float:
-    """How many are promoted from a rung before a newcomer starts above it (Appendix C)."""
+    """Return how many are promoted from a rung before a newcomer starts above it (Appendix C)."""
     return sum((top - rung) / (top - m) for m in range(rung))
 
 
@@ -50,7 +50,7 @@ class HyperBand:
 
     jobs: Jobs
     order: Ints
-    """The tasks, in the one random order."""
+    """The tasks, in one random order."""
     newcomers: Iterator[int]
     """Candidates that were not tried yet."""
     k: int
@@ -62,7 +62,7 @@ class HyperBand:
     waiting: list[list[int]] = field(init=False)
     """Those of them that were not promoted."""
     since_newcomer: list[int] = field(init=False)
-    """How many were promoted from each rung since a newcomer started above it."""
+    """The number promoted from each rung since a newcomer started above it."""
     spent: Floats = field(init=False)
     """(k,), the jobs of promotions that each location has decided."""
 
@@ -74,7 +74,7 @@ class HyperBand:
         self.spent = np.zeros(self.k)
 
     def step(self) -> bool:
-        """One round of Algorithm 3; False when there is nothing left to run."""
+        """Do one round of Algorithm 3; return False if there is nothing left to run."""
         moved = False
         for rung in reversed(range(self._top)):
             promoted = len(self.members[rung]) - len(self.waiting[rung])
@@ -83,7 +83,7 @@ class HyperBand:
         return moved or self._start_at(0) or self._promote_anyway()
 
     def picks(self) -> Picks:
-        """The greedy choice, each pick from the highest rung that still has a candidate."""
+        """Choose greedily, each pick from the highest rung that still has a candidate."""
         best = self._worst()
         chosen: list[int] = []
         reached = []
@@ -102,7 +102,7 @@ class HyperBand:
         return len(self.sizes) - 1
 
     def _fill_above(self, rung: int) -> bool:
-        """Bring one candidate to the rung above: a promoted one, or once in a while a newcomer."""
+        """Bring one candidate to the rung above: a promoted one, or sometimes a newcomer."""
         if self.since_newcomer[rung] > bracket_ratio(rung, self._top):
             self.since_newcomer[rung] = 0
             if self._start_at(rung + 1):
@@ -112,7 +112,7 @@ class HyperBand:
         return True
 
     def _promote(self, rung: int) -> None:
-        """Algorithm 2: the best waiting candidate for the location that got the least."""
+        """Return the best waiting candidate for the location that got the least (Algorithm 2)."""
         location = self._location()
         promoted = self._best_of(self.waiting[rung], rung, self._best_before(location))
         self.waiting[rung].remove(promoted)
@@ -145,13 +145,13 @@ class HyperBand:
             self.waiting[rung].append(candidate)
 
     def _location(self) -> int:
-        """The location, from 0, whose jobs lag most behind shares of 1, 1/2, 1/3, ..."""
+        """Return the location, from 0, whose jobs lag most behind shares of 1, 1/2, 1/3, ..."""
         explored = min(len(self.members[-1]) + 1, self.k)
         weights = np.arange(1, explored + 1)
         return int(np.argmin(self.spent[:explored] * weights))
 
     def _best_before(self, location: int) -> Floats:
-        """(tasks,), what the picks before a location reach among the fully evaluated."""
+        """Return (tasks,), the losses of the fully evaluated picks before a location."""
         if location == 0:
             return self._worst()
         losses = self.jobs.results(self.order, np.array(self.members[-1]))
@@ -164,7 +164,7 @@ class HyperBand:
         return np.where(np.isnan(worst), np.nan_to_num(np.fmax.reduce(worst)), worst)
 
     def _best_of(self, candidates: list[int], rung: int, best: Floats) -> int:
-        """The candidate that lowers the aggregate over the rung's tasks most."""
+        """Return the candidate that lowers the aggregate over the rung's tasks most."""
         size = self.sizes[rung]
         losses = self.jobs.results(self.order[:size], np.array(candidates))
         together = self.aggregate(np.minimum(losses, best[:size, None]))

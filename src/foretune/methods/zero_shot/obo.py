@@ -21,15 +21,15 @@ Samples: TypeAlias = NDArray[np.float32]
 
 TREES = 20
 LARGEST_POOL = 2000
-"""Candidates that are scored; of more, a random part that changes with every forest."""
+"""The most candidates to score. If there are more, a random part changes with every forest."""
 GROWTH = 1.1
-"""A new forest is grown when so many times as many losses are known."""
+"""A new forest is grown when the number of known losses has grown by this factor."""
 MISSES_BEFORE = 3.0
-"""A candidate's mean miss counts like so many predictions that were right, and itself."""
+"""The number of exact predictions that are added to a candidate's own errors in their mean."""
 
 
 def obo(jobs: Jobs, k: int, aggregate: Aggregate, *, seed: int) -> Picks:
-    """Spend the budget job by job, then pick k by what is known and predicted."""
+    """Spend the budget job by job, then pick k by known and predicted losses."""
     rng = np.random.default_rng(seed)
     tasks = panel_of(jobs, rng)
     _first_jobs(jobs, tasks, rng)
@@ -43,7 +43,7 @@ def obo(jobs: Jobs, k: int, aggregate: Aggregate, *, seed: int) -> Picks:
 
 
 def _first_jobs(jobs: Jobs, tasks: Ints, rng: np.random.Generator) -> None:
-    """A random candidate on each task, so that the first forest knows how tasks differ."""
+    """Run a random candidate on each task, so that the first forest knows how tasks differ."""
     for task in tasks.tolist():
         possible = np.flatnonzero(jobs.possible[task])
         if jobs.remaining and len(possible):
@@ -70,14 +70,14 @@ def _picks(belief: "LossBelief", k: int, aggregate: Aggregate) -> Picks:
 
 @dataclass(frozen=True)
 class LossBelief:
-    """What is known of D tasks and a pool of N candidates, and T samples of what is not."""
+    """The known losses of D tasks and a pool of N candidates, and T samples of the others."""
 
     tasks: Ints
     pool: Ints
     known: Floats
     """(D, N), NaN where not evaluated."""
     samples: Samples
-    """(T, D, N), what is known and each tree's prediction of the rest."""
+    """(T, D, N), the known losses, and each tree's prediction of the others."""
     predicted: Samples
     """(D, N), the forest's mean when it was grown."""
 
@@ -110,7 +110,7 @@ class LossBelief:
 
 
 def _tree_predictions(known: Floats, codes: Floats, seed: int) -> Samples:
-    """(T, D, N), what each tree predicts for all tasks and candidates."""
+    """Return (T, D, N), the predictions of each tree for all tasks and candidates."""
     from sklearn.tree import DecisionTreeRegressor
 
     about_tasks = task_features(known)
@@ -153,14 +153,14 @@ class CandidateSearch:
         self.never = ~jobs.possible[at]
         self.worst = float(np.nanmax(belief.known))
         self.ceilings = self._ceilings()
-        """(k + 1, D), what the portfolio's first l configurations reach, for l from 0."""
+        """(k + 1, D), the losses of the portfolio's first l configurations, for l from 0."""
         self.sums = np.empty((len(belief.samples), k, len(belief.pool)), dtype=np.float32)
         """(T, k, N): the summed losses when a candidate follows the first l configurations."""
         for candidate in range(len(belief.pool)):
             self._sum_up(candidate)
 
     def step(self) -> bool:
-        """Run the most promising job; False where none is left."""
+        """Run the most promising job; return False if none is left."""
         left = self.open.sum(axis=0)
         if not left.any():
             return False
@@ -206,7 +206,7 @@ class CandidateSearch:
         self.sums[:, :, candidate] = np.minimum(samples, self.ceilings[None, :-1]).sum(axis=2)
 
     def _follow(self, ceilings: Floats) -> None:
-        """Bring the sums to new ceilings, looking only at the tasks where these have changed."""
+        """Update the sums to new ceilings. Only tasks whose ceilings changed are read."""
         changed = np.flatnonzero((ceilings != self.ceilings).any(axis=0))
         for task in changed:
             samples = self.belief.samples[:, None, task, :]

@@ -11,12 +11,12 @@ from foretune._base.arrays import Ints
 from foretune.methods.zero_shot.jobs import Jobs
 
 FULL_TRIALS = 40
-"""The budget affords at least so many configurations on the whole panel."""
+"""The least number of configurations that the budget affords on the whole panel."""
 LEAST_TASKS = 20
 
 
 def panel_of(jobs: Jobs, rng: np.random.Generator) -> Ints:
-    """The tasks to work with, in random order; never so few that the budget could not be spent."""
+    """Draw the tasks to work with, in random order, enough of them to spend the budget."""
     order = rng.permutation(len(jobs.possible))
     # Where tasks share no configurations, each has only its own: few jobs, and far fewer than 40.
     possible = np.cumsum(jobs.possible[order].sum(axis=1))

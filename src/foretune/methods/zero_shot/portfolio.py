@@ -19,29 +19,29 @@ class Portfolio:
 
     configs: tuple[Mapping[str, Any], ...]
     builder: str
-    """What has chosen them."""
+    """The builder that chose them."""
     source: str
-    """Where the evaluations come from."""
+    """The source of the evaluations."""
     losses: tuple[float, ...] = ()
-    """The expected aggregate loss after each configuration; empty where it is not known."""
+    """The expected aggregate loss after each configuration; empty if it is not known."""
     aggregate: str = "mean"
     normalisation: str = "red"
     """The unit of the losses."""
     jobs: int | None = None
-    """How many evaluations the builder has used, where that is known."""
+    """The number of evaluations that the builder used, if it is known."""
     fingerprint: str | None = None
-    """That of the space the configurations lie in, where one was given."""
+    """The fingerprint of the space of the configurations, if one was given."""
     note: str = ""
 
     def __len__(self) -> int:
         return len(self.configs)
 
     def first(self, k: int) -> "Portfolio":
-        """Only the first k configurations."""
+        """Return the first k configurations."""
         return replace(self, configs=self.configs[:k], losses=self.losses[:k])
 
     def to_json(self) -> str:
-        """The text of a portfolio file."""
+        """Return the text of a portfolio file."""
         plain = {
             "format": FORMAT,
             "version": VERSION,
@@ -63,7 +63,7 @@ class Portfolio:
 
     @classmethod
     def from_json(cls, text: str, name: str) -> "Portfolio":
-        """Read the text of a portfolio file; `name` is said where it is not one."""
+        """Read the text of a portfolio file. `name` appears in errors."""
         try:
             plain = json.loads(text)
             fits = plain["format"] == FORMAT and plain["version"] == VERSION
@@ -113,6 +113,6 @@ class Portfolio:
 
 
 def as_python(configs: Sequence[Mapping[str, Any]]) -> str:
-    """Configurations as a Python list that can be pasted, one line each."""
+    """Return configurations as a Python list to paste, with one line for each."""
     lines = ", \n    ".join(repr(dict(config)) for config in configs).replace(", \n", ",\n")
     return f"[\n    {lines},\n]"

@@ -1,4 +1,4 @@
-"""A first portfolio within a fraction of a second, where forests would take many seconds.
+"""A first portfolio within a fraction of a second. Forests would take many seconds.
 
 Each past task gets two cheap models: a ridge regression on the hyperparameters and their squares,
 and a mean over the nearest evaluations. Their average predicts what the best configurations of
@@ -18,18 +18,18 @@ from foretune.numerics.scores import midrank_scores
 from foretune.space import Encoded
 
 CANDIDATES_OF_EACH = 5
-"""The portfolio is chosen among so many of the best configurations of each task."""
+"""The number of best configurations of each task that the portfolio is chosen from."""
 MOST_READ, BEST_READ = 256, 32
-"""A model reads at most so many evaluations of its task: the best, and others at every rank."""
+"""The most evaluations of a task that its model reads, and how many of them are the best ones."""
 PENALTY = 1.0
-"""Of the ridge regression."""
+"""The penalty of the ridge regression."""
 NEIGHBOURS = 20
-"""One in so many of a task's evaluations counts as near."""
+"""The share of a task's evaluations that count as near is 1 / NEIGHBOURS."""
 THREADS = 2
 
 
 def early_portfolio(experience: Experience, k: int) -> Encoded:
-    """The k configurations to try first. Reads all tasks, so there should be few."""
+    """Return the k configurations to try first. It reads all tasks, so there should be few."""
     tasks = past_tasks(experience, midrank_scores)
     best = [task.rows[np.argsort(task.z, kind="stable")[:CANDIDATES_OF_EACH]] for task in tasks]
     candidates = experience.configs.take(np.unique(np.concatenate(best)))
@@ -42,7 +42,7 @@ def early_portfolio(experience: Experience, k: int) -> Encoded:
 
 
 def spread_by_rank(z: Floats, most: int = MOST_READ, best: int = BEST_READ) -> Ints:
-    """At most so many rows of the losses z (n,): the best, and others evenly over their ranks."""
+    """Return at most `most` rows of the losses z (n,): the best, and others evenly over ranks."""
     order = np.argsort(z, kind="stable")
     if len(order) <= most:
         return order
@@ -52,7 +52,7 @@ def spread_by_rank(z: Floats, most: int = MOST_READ, best: int = BEST_READ) -> I
 
 
 def _predict(task: PastTask, configs: Encoded, x: Floats) -> Floats:
-    """(m,), what the task would have given at x (m, W)."""
+    """Return (m,), the predicted losses of the task at x (m, W)."""
     read = spread_by_rank(task.z)
     known, z = configs.take(task.rows[read]).x, task.z[read]
     return 0.5 * (_by_ridge(known, z, x) + _by_neighbours(known, z, x))

@@ -1,4 +1,4 @@
-"""Past evaluations as a table of comparable losses: a row a task, a column a configuration."""
+"""Past evaluations as a table of comparable losses: rows are tasks, columns configurations."""
 
 import math
 from dataclasses import dataclass, replace
@@ -16,13 +16,13 @@ from foretune.numerics.objectives import scalarise
 from foretune.space import Encoded
 
 LEAST_SHARE = 0.5
-"""A configuration is shared when at least this share of the tasks has tried it."""
+"""A configuration is shared if at least this share of the tasks has tried it."""
 
 
 def least_tasks(tasks: int) -> int:
-    """How many of so many tasks must have tried a configuration that is shared.
+    """Return how many of these tasks must have tried a shared configuration.
 
-    Of two tasks it is both: what one of them alone has tried is shared with nobody.
+    Of two tasks it is both, because one task shares nothing.
     """
     return max(math.ceil(LEAST_SHARE * tasks), min(2, tasks))
 
@@ -39,7 +39,7 @@ class LossEntries:
     """(E,)"""
 
     def where(self, kept: Bools) -> "LossEntries":
-        """Only the entries that `kept` (E,) marks."""
+        """Return the entries that `kept` (E,) marks."""
         return LossEntries(self.tasks[kept], self.columns[kept], self.losses[kept])
 
 
@@ -65,7 +65,7 @@ class LossTable:
 
     @cached_property
     def _tried(self) -> Ints:
-        """(N,), how many tasks have tried each configuration."""
+        """(N,), the number of tasks that have tried each configuration."""
         return np.bincount(self.entries.columns, minlength=len(self.configs))
 
     @property
@@ -81,7 +81,7 @@ class LossTable:
         return bool(shares[self._is_common].sum() >= 0.5 * shares.sum())
 
     def select_common(self) -> "LossTable":
-        """Only the shared configurations."""
+        """Return the table of the shared configurations."""
         return self.take(np.flatnonzero(self._is_common))
 
     @property
@@ -90,10 +90,10 @@ class LossTable:
         return np.asarray(self._tried >= least_tasks(len(self.tasks)))
 
     def some_tasks(self, most: int, *, seed: int) -> "LossTable":
-        """At most so many tasks, and the configurations that they have tried.
+        """Return at most `most` tasks, and the configurations that they have tried.
 
         The draw depends on the names of the tasks and on the seed. One more task changes it by one
-        task at most, so that little has to be learnt again.
+        task at most, so little must be learnt again.
         """
         if len(self.tasks) <= most:
             return self
@@ -109,7 +109,7 @@ class LossTable:
         return few.take(np.unique(entries.columns))
 
     def take(self, columns: Ints) -> "LossTable":
-        """Only these configurations."""
+        """Return the table of these configurations."""
         if len(columns) == len(self.configs):
             return self
         places = np.full(len(self.configs), -1)
@@ -123,13 +123,12 @@ class LossTable:
 
 
 def loss_table(experience: Experience | None, normalisation: str | None = None) -> LossTable:
-    """The table of an experience, without tasks and configurations that have no success.
+    """Return the table of an experience, without tasks and configurations that have no success.
 
-    Part of an experience has the configurations of all of it: those that its tasks have not tried
-    are no candidates, least of all those of a task that was held out.
+    A part of an experience has the configurations of all of it. Those that its tasks have not tried
+    are no candidates, for example those of a task that was held out.
 
-    normalisation: one of `NORMALISATIONS`; if not given, RED where every metric is an error, and
-    ranks where one is not.
+    normalisation: one of `NORMALISATIONS`. Default: RED if every metric is an error, else ranks.
     """
     experience = require_experience(experience)
     shift = _shift_to_errors(experience)
@@ -157,7 +156,7 @@ def loss_table(experience: Experience | None, normalisation: str | None = None) 
 
 
 def shares_configurations(experience: Experience) -> bool:
-    """What `is_shared` says of the experience's table, without making the table."""
+    """Return `has_common_configs` of the experience's table, without making the table."""
     rows = np.isfinite(experience.losses).all(axis=1)
     tasks, columns = experience.task_index[rows], experience.config_index[rows]
     least = least_tasks(int(np.count_nonzero(np.bincount(tasks))))
@@ -172,7 +171,7 @@ def shares_configurations(experience: Experience) -> bool:
 
 
 def _shift_to_errors(experience: Experience) -> Floats:
-    """(number of metrics,): 1 turns a negated score between 0 and 1 into an error."""
+    """Return (number of metrics,): 1 turns a negated score between 0 and 1 into an error."""
     shifts = np.zeros(len(experience.metrics))
     for column, metric in enumerate(experience.metrics):
         losses = experience.losses[:, column]
@@ -183,10 +182,9 @@ def _shift_to_errors(experience: Experience) -> Floats:
 
 
 def _entries(records: TaskRecords, shift: Floats, normalisation: str) -> tuple[Ints, Losses]:
-    """The columns (n,) that a task has tried, ascending, and their losses.
+    """Return the columns (n,) that a task has tried, ascending, and their losses.
 
-    Of repeated measurements the last of the highest fidelity counts. Only what is recorded is
-    normalised: where tasks share nothing, nearly all of a row is empty.
+    If a measurement was repeated, the last one at the highest fidelity counts.
     """
     done = np.flatnonzero(records.is_full_fidelity)[::-1]
     columns, last = np.unique(records.config_index[done].astype(np.int64), return_index=True)
