@@ -1,4 +1,4 @@
-"""What one scores without any column: always the same number, or the shares of the classes."""
+"""The score of a guess without any column: always one number, or the shares of the classes."""
 
 import numpy as np
 
@@ -9,15 +9,15 @@ from foretune.automl.metrics import Predictions, divisors, mean, median
 from foretune.tables import Table, Task
 
 BY_SQUARES = ("r2", "rmse")
-"""Metrics for which the mean is the best number to repeat; for others it is the median."""
+"""Metrics for which the mean is the best guess; for others it is the median."""
 ONLY_ROOT = 0.9
-"""A leaf of a tree with more than half of the rows leaves no place for a second one."""
+"""If a leaf needs this share of the rows, the tree is only a root."""
 RELATIVE = "mape"
-"""The metric for which the same error counts more where the target is small."""
+"""The metric for which the same error counts more if the target is small."""
 
 
 def describe_guess(metric: str, task: Task) -> str:
-    """What is always predicted, for people."""
+    """Return the guess in words."""
     if task is Task.CLASSIFICATION:
         return "the classes' shares"
     if metric == RELATIVE:
@@ -26,7 +26,7 @@ def describe_guess(metric: str, task: Task) -> str:
 
 
 def without_columns(table: Table, protocol: Protocol) -> float:
-    """The first metric of such a guess, on the rows that trials are scored on."""
+    """Return the first metric of a guess, on the rows that trials are scored on."""
     scorer = protocol.scorers(table.task)[protocol.metrics[0]]
     splits = [(table.rows(learn), table.rows(held)) for learn, held in protocol.splits(table)]
     guesses = [guess(protocol.metrics[0], learnt, held) for learnt, held in splits]
@@ -35,7 +35,7 @@ def without_columns(table: Table, protocol: Protocol) -> float:
 
 
 def guess(metric: str, learnt: Table, held: Table) -> Predictions:
-    """What the learnt rows let expect of the held ones."""
+    """Guess the targets of held-out rows from the rows to learn from."""
     y, weights = held.y, held.weights
     if held.task is Task.REGRESSION:
         number = _best_number(metric, learnt.y, learnt.weights)
@@ -46,7 +46,7 @@ def guess(metric: str, learnt: Table, held: Table) -> Predictions:
 
 
 def baseline_member(table: Table, metric: str) -> Member:
-    """A pipeline without any column that a model file can hold: a tree that is only a root."""
+    """Return the guess as a pipeline that a model file can hold: a tree that is only a root."""
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import Pipeline
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -64,7 +64,7 @@ def baseline_member(table: Table, metric: str) -> Member:
 
 
 def _best_number(metric: str, y: Floats, weights: Floats | None) -> float:
-    """The one that scores best where it is predicted for all rows, by what counts of their y."""
+    """Return the number that scores best if it is predicted for all rows."""
     if metric in BY_SQUARES:
         return mean(y, weights)
     if metric == RELATIVE:

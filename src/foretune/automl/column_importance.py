@@ -1,8 +1,8 @@
-"""What each column is worth to a pipeline: permutation importance on rows it has not learnt from.
+"""The importance of each column: permutation importance on rows that were not learnt from.
 
-Breiman, "Random forests" (Machine Learning 45, 2001): where the values of a column change places
-among the rows, what the pipeline knew by that column is lost, and its score with it. What a date or
-a text has become changes places together.
+Breiman, "Random forests" (Machine Learning 45, 2001): shuffle the values of a column among the
+rows, and see how much worse the pipeline scores. All columns that come from one date or text are
+shuffled together.
 """
 
 import time
@@ -23,25 +23,25 @@ from foretune.tables import Table
 SHUFFLES = 5
 MOST_ROWS = 1000
 FEWEST_ROWS = 30
-"""Fewer would tell little."""
+"""Fewer rows would say little."""
 MOST_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnImportance:
-    """What the score of a pipeline loses without a column."""
+    """How much worse a pipeline scores without a column."""
 
     column: str
     lost: float
-    """Of the first metric, on average over shuffles; positive where the score gets worse."""
+    """The loss of the first metric, as a mean over shuffles; positive if the score gets worse."""
     spread: float
     """The standard deviation over shuffles."""
 
     @property
     def is_sure(self) -> bool:
-        """Whether chance alone would hardly lose as much.
+        """Whether the loss is larger than chance explains.
 
-        To a column that tells nothing, the rows as they are are one more shuffle.
+        If a column says nothing, its unshuffled values are like one more shuffle.
         """
         return self.lost > 2.0 * self.spread
 
@@ -54,9 +54,9 @@ def column_worth(
     seconds: float = MOST_SECONDS,
     progress: Progress = SILENT,
 ) -> list[ColumnImportance]:
-    """What each column is worth, the most first; nothing where that would take too long.
+    """Return the importance of each column, the highest first; nothing if it takes too long.
 
-    seconds: for all predictions; slow pipelines of wide tables are asked about fewer rows.
+    seconds: the time for all predictions. A slow pipeline predicts fewer rows.
     """
     learn, held = protocol.splits(table)[-1]
     rng = np.random.default_rng(protocol.seed)
@@ -83,19 +83,19 @@ def column_worth(
 
 
 def _shuffle_columns(x: Floats, places: slice, rng: np.random.Generator) -> Floats:
-    """The rows (n, d), of which the values of some columns have changed places."""
+    """Return the rows (n, d) with the values of some columns shuffled."""
     shuffled = x.copy()
     shuffled[:, places] = x[rng.permutation(len(x)), places]
     return shuffled
 
 
 def _affordable(member: Member, scorer: Scorer, held: Table, seconds: float) -> int:
-    """How many rows can be predicted in this time, going by what the held ones take."""
+    """Return how many rows can be predicted in this time, from the time of the held-out rows."""
     began = time.monotonic()
     for_scorer(member, scorer, held, held.x)
     return int(len(held) * seconds / max(time.monotonic() - began, 1e-6))
 
 
 def _loss(member: Member, scorer: Scorer, held: Table, x: Floats) -> float:
-    """What the pipeline would lose if the held rows were x."""
+    """Return the loss of the pipeline with x in place of the held-out rows."""
     return scorer.metric.sign * scorer.score(for_scorer(member, scorer, held, x))

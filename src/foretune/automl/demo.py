@@ -15,7 +15,7 @@ HELD_OUT = 0.25
 
 
 def demo_frames() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Rows to learn from, and rows to test on."""
+    """Return rows to learn from and rows to test on."""
     from sklearn.model_selection import train_test_split
 
     with files("foretune.automl").joinpath("credit.csv").open(encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""What of a pipeline matters on one table, so that no trial merely repeats a score."""
+"""Finds pipelines that are equivalent on one table, so that no trial only repeats a score."""
 
 from dataclasses import dataclass
 
@@ -10,19 +10,19 @@ from foretune.space.structure import Stage
 from foretune.tables import Table
 
 TREES = ("rf", "extra_trees", "lightgbm", "xgboost", "catboost", "hist_boosting")
-"""Estimators to which the order of a column's numbers is all that counts."""
+"""Estimators for which only the order of a column's numbers matters."""
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineEquivalence:
-    """Gives pipelines a form in which those whose scores differ by rounding at most are equal."""
+    """Translates pipelines into a form in which equivalent pipelines are equal."""
 
     idle: frozenset[str]
     """The stages that do nothing on this table, whatever is chosen."""
 
     @classmethod
     def on(cls, table: Table) -> "PipelineEquivalence":
-        """Encoders need categories, imputers missing numbers, and scalers numbers or texts."""
+        """Find the stages that do nothing: an encoder without categories, and so on."""
         texts = table.schema.texts.values()
         numbers = table.x[:, ~np.any([table.categorical, *texts], axis=0)]
         does_nothing = {
@@ -33,7 +33,7 @@ class PipelineEquivalence:
         return cls(frozenset(stage for stage, nothing in does_nothing.items() if nothing))
 
     def __call__(self, configs: Encoded) -> Encoded:
-        """The same pipelines, with one choice in place of all that do nothing."""
+        """Return the same pipelines, with one choice in place of all that do nothing."""
         stages = {stage.name: stage for stage in configs.space.structure.stages}
         values = configs.values.copy()
         for name in sorted(self.idle & stages.keys()):
@@ -44,7 +44,7 @@ class PipelineEquivalence:
 
 
 def _on_trees_alone(configs: Encoded, stages: dict[str, Stage]) -> Bools:
-    """(n,), where trees get the columns as the scaler leaves them."""
+    """Return (n,) whether a pipeline's trees get the columns directly from the scaler."""
     trees = _uses(configs, stages["estimator"], TREES)
     return trees & _uses(configs, stages["reducer"], ("none",))
 

@@ -1,4 +1,4 @@
-"""The score of a configuration on a table: cross-validation where rows are few, else hold-out."""
+"""Scores a configuration on a table: by cross-validation if rows are few, else on held-out rows."""
 
 import time
 from collections.abc import Mapping
@@ -47,13 +47,13 @@ class Protocol:
             )
 
     def cross_validates(self, table: Table) -> bool:
-        """Whether the table is too small for a single split."""
+        """Return whether the table is too small for a single split."""
         by = table.arrangement
         few_groups = by and by.kind is RowStructureKind.TOGETHER and by.groups < FEW_GROUPS
         return bool(few_groups) or len(table) < self.cross_validated_below
 
     def describe(self, table: Table) -> str:
-        """What is done with this table, for people."""
+        """Return, in words, how trials on this table are scored."""
         return f"{self._scheme_text(table)}{table.weight_note}"
 
     def _scheme_text(self, table: Table) -> str:
@@ -72,7 +72,7 @@ class Protocol:
         return f"{share} {rows} held out{parts}{together}"
 
     def restrict_to(self, table: Table) -> "Protocol":
-        """The same without metrics that no split of a table defines; refuses to lose the first."""
+        """Leave out metrics that no split of a table defines; refuse to leave out the first."""
         targets = [table.y[held] for _, held in self.splits(table)]
         scorers = [scorer(name, table.task) for name in self.metrics]
         kept = [each.metric.name for each in scorers if any(map(each.is_defined, targets))]
@@ -90,14 +90,14 @@ class Protocol:
         return replace(self, metrics=tuple(kept))
 
     def scorers(self, task: Task) -> dict[str, Scorer]:
-        """What is measured, by name."""
+        """Return the scorers by name."""
         plain = [scorer(name, task) for name in self.metrics]
         classes = [each for each in plain if self.shares and not each.needs_probabilities]
         measured = [*plain, *(by_shares(each, self.shares) for each in classes)]
         return {each.metric.name: each for each in measured}
 
     def splits(self, table: Table) -> Splits:
-        """(rows to learn from, rows to score on), the same for every configuration."""
+        """Return (rows to learn from, rows to score on), the same for every configuration."""
         if self.cross_validates(table):
             return cross_validation(table, self.folds, self.seed)
         return hold_out(table, self.seed)
@@ -105,7 +105,7 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationScore:
-    """What one evaluation measured."""
+    """The scores of one evaluation."""
 
     values: dict[str, float]
     """The mean over the folds that define a metric; without metrics that none does.
@@ -126,7 +126,7 @@ def evaluate(
 ) -> EvaluationScore:
     """Fit and score a configuration on every split.
 
-    keep_predictions: also give what was predicted, for `blend`.
+    keep_predictions: whether to return the predictions too, for `blend`.
     """
     protocol = protocol.restrict_to(table)
     scorers = protocol.scorers(table.task)
@@ -172,13 +172,13 @@ def predict_for_scoring(
     probabilities: bool,
     weights: Floats | None = None,
 ) -> Predictions:
-    """What a fitted pipeline says of rows x whose targets y are known."""
+    """Predict rows x whose targets y are known."""
     certain = member.probabilities(x, classes) if probabilities else None
     return Predictions(y, member.predict(x), certain, weights)
 
 
 def for_scorer(member: Member, scorer: Scorer, held: Table, x: Floats) -> Predictions:
-    """What a scorer needs of a pipeline, if the held rows were x."""
+    """Predict what a scorer needs, with x in place of the held-out rows."""
     return predict_for_scoring(
         member,
         x,

@@ -1,4 +1,4 @@
-"""What came of a fit: the search, and the model with what it was made of."""
+"""The result of a fit: the search, the model and its parts."""
 
 from dataclasses import dataclass
 
@@ -28,7 +28,7 @@ class SearchResult:
     relied_on: str = ""
     """What the method relied on, in a sentence."""
     timings: tuple[tuple[str, float], ...] = ()
-    """What took how many seconds."""
+    """The names and seconds of the parts of the fit."""
 
     def experience(self) -> Experience:
         """Return the trials as an experience of one task."""
@@ -43,7 +43,7 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class StandIn:
-    """What stands in for a final model that could not be made in time."""
+    """The model that is used if there was no time for a final model."""
 
     first: FirstModel
     reason: str
@@ -54,9 +54,9 @@ class StandIn:
 
 @dataclass(frozen=True, kw_only=True)
 class FitResult(SearchResult):
-    """What came of a job: a final model, or what stands in for it."""
+    """The result of a job: a final model, or the one that is used instead."""
 
     model: Model
     final: FinalModel | None = None
-    """What the model was made of; None if another one stands in for it."""
+    """The final model and its parts; None if another model is used instead."""
     stand_in: StandIn | None = None

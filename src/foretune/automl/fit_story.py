@@ -1,4 +1,4 @@
-"""The report of a fit: what the page needs, gathered from what the job did."""
+"""Collects the content of the report of a fit."""
 
 import math
 from collections import Counter
@@ -22,7 +22,7 @@ PACKAGES = ("foretune", "scikit-learn", "lightgbm", "xgboost", "catboost", "nump
 
 @dataclass(frozen=True, slots=True)
 class ReportTexts:
-    """What the caller knows about the run beside its result."""
+    """The texts of a report that are not in the result of the fit."""
 
     title: str
     when: str = ""
@@ -30,14 +30,14 @@ class ReportTexts:
     assumptions: Sequence[str] = ()
     test_score: float | None = None
     without_columns: float | None = None
-    """What a guess scores that knows no column."""
+    """The score of a guess without any column."""
     columns: Sequence[ColumnImportance] = ()
-    """What columns are worth to the best pipeline, the most first."""
+    """The importance of columns to the best pipeline, the highest first."""
     next_steps: Sequence[tuple[str, str]] = ()
 
 
 def story(found: SearchResult, table: Table, words: ReportTexts) -> Story:
-    """The story of a fit, or of a search of which no model could be made."""
+    """Return the story of a fit, or of a search without a model."""
     plan, knowledge = found.plan, found.knowledge
     final = found.final if isinstance(found, FitResult) else None
     best = final.best if final else next(iter(best_first(found.trials, plan.metric)), None)
@@ -76,7 +76,7 @@ def story(found: SearchResult, table: Table, words: ReportTexts) -> Story:
 
 
 def facts(table: Table) -> list[tuple[str, str]]:
-    """What a reader wants to know about the data first."""
+    """Return the facts about a table that a reader wants to know first."""
     kinds = Counter(column.kind for column in table.schema.columns)
     missing = float(table.schema.gaps(table.x).mean()) if table.x.size else 0.0
     about = [
@@ -91,7 +91,7 @@ def facts(table: Table) -> list[tuple[str, str]]:
 
 
 def advice(found: SearchResult) -> list[str]:
-    """What the method did and why, a sentence each."""
+    """Return sentences on what the method did, and why."""
     chosen = method(found.options.method)
     said = [f"{chosen.name}: {chosen.summary}."]
     if found.knowledge is None:
@@ -104,7 +104,7 @@ def advice(found: SearchResult) -> list[str]:
 
 
 def _map(found: SearchResult) -> list[MapPoint] | None:
-    """The trials among configurations that were not tried; None where none succeeded."""
+    """Return the map of tried and untried configurations; None if no trial succeeded."""
     plan = found.plan
     good = best_first(found.trials, plan.metric)
     if not good:
@@ -113,7 +113,7 @@ def _map(found: SearchResult) -> list[MapPoint] | None:
 
 
 def _expect_random(found: SearchResult) -> list[float] | None:
-    """The best that random search is expected to find."""
+    """Return the best values that random search is expected to find."""
     plan = found.plan
     # No score that is minimised is below 0, and none that is maximised above 1.
     bounds = (0.0, math.inf) if plan.metric.direction is Direction.MIN else (-math.inf, 1.0)

@@ -1,4 +1,4 @@
-"""Which rows a pipeline learns from and which it is scored on."""
+"""Divides rows into those that a pipeline learns from and those that it is scored on."""
 
 import numpy as np
 
@@ -11,9 +11,9 @@ HELD_OUT = 1 / 3
 
 
 def cross_validation(table: Table, folds: int, seed: int) -> Splits:
-    """Every row is scored once; of rows in order, the later half, by what came before them.
+    """Return splits that score every row once; of rows in order, the later half.
 
-    Only where there is something to learn before.
+    Rows in order are scored by models of earlier rows.
     """
     if _kind(table) is RowStructureKind.IN_ORDER:
         return _learnable(later_rows(_values(table), first=FIRST_SCORED, parts=folds), table)
@@ -22,22 +22,22 @@ def cross_validation(table: Table, folds: int, seed: int) -> Splits:
 
 
 def hold_out(table: Table, seed: int) -> Splits:
-    """A third of the rows is scored once; of rows in order, the last third."""
+    """Return a split that scores a third of the rows; of rows in order, the last third."""
     if _kind(table) is RowStructureKind.IN_ORDER:
         return _learnable(later_rows(_values(table), first=1.0 - HELD_OUT, parts=1), table)
     part = _dealt(table, round(1 / HELD_OUT), seed)
     if _kind(table) is not RowStructureKind.TOGETHER:
         return [_by_part(part, 0)]
-    # Parts of rows that belong together may differ much in size.
+    # Parts of rows that belong together may have very different sizes.
     away = np.abs(np.bincount(part) - HELD_OUT * len(part))
     return _learnable([_by_part(part, int(np.argmin(away)))], table)
 
 
 def dealt_together(groups: Ints, y: Floats, parts: int, rng: np.random.Generator) -> Ints:
-    """(n,), the part of each row, one for all rows of a group.
+    """Return the part (n,) of each row; all rows of a group are in one part.
 
-    Groups of much the same size are dealt in the order of their mean target, the largest first,
-    each to the smallest part so far: parts are as even as can be in both.
+    The largest groups come first, and groups of similar size go in the order of their mean target,
+    each to the smallest part so far. So parts are even in size and target.
     """
     sizes = np.bincount(groups)
     means = np.bincount(groups, weights=y) / sizes
@@ -53,9 +53,9 @@ def dealt_together(groups: Ints, y: Floats, parts: int, rng: np.random.Generator
 
 
 def _learnable(splits: Splits, table: Table) -> Splits:
-    """Without models of rows that all have the same target: most pipelines refuse to learn that.
+    """Leave out splits whose rows to learn from all have one target, which most pipelines refuse.
 
-    Early rows, or those of other groups, may be such; rows that are dealt at random are not.
+    Early rows or rows of other groups may be like this; rows that are dealt at random are not.
     """
     by = table.arrangement
     usable = [(learn, held) for learn, held in splits if by is None or differ(table.y[learn])]
@@ -78,13 +78,13 @@ def _learnable(splits: Splits, table: Table) -> Splits:
 
 
 def _dealt(table: Table, parts: int, seed: int) -> Ints:
-    """(n,), the part of each row; each class, or range of the target, is spread evenly."""
+    """Return the part (n,) of each row; each class, or range of the target, is spread evenly."""
     rng = np.random.default_rng(seed)
     if _kind(table) is RowStructureKind.TOGETHER:
         _, groups = np.unique(_values(table), return_inverse=True)
         return dealt_together(groups, table.y, parts, rng)
     order = rng.permutation(len(table))
-    # Sorting by the target and dealing the rows out like cards stratifies both kinds of tasks.
+    # Sorting by the target and dealing rows out like cards stratifies both kinds of tasks.
     order = order[np.argsort(table.y[order], kind="stable")]
     part = np.empty(len(table), dtype=np.int64)
     part[order] = np.arange(len(table)) % parts

@@ -1,4 +1,4 @@
-"""Texts that a spreadsheet would run as formulas.
+"""Protects texts that a spreadsheet would run as formulas.
 
 A table from a stranger may have a class or an identity such as `=HYPERLINK(...)`. Opened in a
 spreadsheet, a CSV file of predictions would run it.
@@ -10,20 +10,20 @@ from typing import Any
 import pandas as pd
 
 _FORMULA = re.compile(r"\s*[=+\-@]|[\t\r]")
-"""How a text begins that a spreadsheet may run."""
+"""A spreadsheet may run a text that begins like this."""
 _NUMBER = re.compile(r"\s*[+-]?(\d[\d.,' ]*|\.\d+)(e[+-]?\d+)?\s*%?\s*", re.IGNORECASE)
 """Numbers with a sign stay as they are: no spreadsheet runs them."""
 
 
 def is_formula(text: str) -> bool:
-    """Whether a spreadsheet may run a text; -5 and +1.5 are numbers."""
+    """Return whether a spreadsheet may run a text; -5 and +1.5 are numbers."""
     return _FORMULA.match(text) is not None and _NUMBER.fullmatch(text) is None
 
 
 def without_formulas(frame: pd.DataFrame, *, names: bool) -> tuple[pd.DataFrame, int]:
-    """The frame with an apostrophe before each formula, and how many there were.
+    """Put an apostrophe before each formula; return the frame and the number of formulas.
 
-    names: whether those of the columns count, too.
+    names: whether to count the names of columns too.
     """
     changed: dict[int, Any] = {}
     count = 0
@@ -31,7 +31,7 @@ def without_formulas(frame: pd.DataFrame, *, names: bool) -> tuple[pd.DataFrame,
         column = frame.iloc[:, place]
         if pd.api.types.is_numeric_dtype(column.dtype):
             continue
-        # Few different values are in most columns of texts.
+        # Most columns of texts have few different values.
         texts = {each for each in column.unique() if isinstance(each, str) and is_formula(each)}
         if texts:
             hit = column.isin(texts)

@@ -1,4 +1,4 @@
-"""The events of a job, for whoever shows or records it."""
+"""The events of a job, for objects that show or record it."""
 
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ class JobListener:
     """Hears how far long work is: reading, learning from the past, fitting."""
 
     def started(self, plan: "FitPlan", data: "FitData") -> None:
-        """The table is read, and it is known how it will be searched."""
+        """The table was read, and the search was planned."""
 
     def first_model_ready(self, first: "FirstModel", seconds: float, path: "Path | None") -> None:
         """There is a first model after these seconds; it is saved if there is a path."""

@@ -1,4 +1,4 @@
-"""How a model does on a table whose target is known, and that it has not learnt from."""
+"""Scores a model on a test table whose target is known."""
 
 from collections.abc import Iterable, Sequence
 
@@ -28,9 +28,9 @@ def scores_on(
     *,
     weighting: RowWeights | None = None,
 ) -> dict[str, float]:
-    """How the model does on a table with a known target; rows without one are left out.
+    """Score a model on a table with a known target; rows without one are left out.
 
-    weighting: how much rows counted in the table of the fit.
+    weighting: the row weights in the table of the fit.
     """
     known, y = rows_with_target(
         frame,
@@ -59,10 +59,10 @@ def rows_with_target(
     decimal: str = "",
     weighting: RowWeights | None = None,
 ) -> tuple[pd.DataFrame, Floats]:
-    """The rows of a test table whose target is known, and the target as numbers or codes.
+    """Return the rows of a test table whose target is known, and the target as numbers or codes.
 
-    decimal: the target's mark of fractions in the table of the fit, for where this one says none.
-    weighting: how much rows counted there; here, those of weight 0 are left out.
+    decimal: the decimal mark of the target in the table of the fit; used if this table shows none.
+    weighting: the row weights in the table of the fit; here, rows of weight 0 are left out.
     """
     frame = as_table(frame)
     needs = {target: "to predict"}

@@ -1,4 +1,4 @@
-"""What must hold before the first trial, so that no search is lost at its end."""
+"""Checks before the first trial, so that a search does not fail at its end."""
 
 import tempfile
 from importlib.util import find_spec

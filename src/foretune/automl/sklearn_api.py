@@ -39,11 +39,11 @@ from foretune.tables import LEAST_ROWS, ColumnRoles, Table, Task, no_mark
 
 TARGET = "target"
 ESTIMATOR_TRIALS = 20
-"""Fewer than those of the command: an estimator is often fitted many times over."""
+"""Fewer than those of the command, because an estimator is often fitted many times."""
 
 
 class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
-    """What the classifier and the regressor share."""
+    """The common parts of the classifier and the regressor."""
 
     _task: Task
 
@@ -97,7 +97,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """(n,) predictions."""
+        """Return predictions (n,)."""
         check_is_fitted(self)
         return self.model_.predict(self._frame(X))
 
@@ -110,19 +110,19 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def best_config_(self) -> dict[str, Any]:
-        """The configuration of the best trial, of those that could be fitted to all rows."""
+        """The configuration of the best trial that could be fitted to all rows."""
         check_is_fitted(self)
         return dict(self._final.best.config)
 
     @property
     def best_score_(self) -> float:
-        """The metric of that trial, on rows it had not learnt from."""
+        """The metric of that trial, on rows that it had not learnt from."""
         check_is_fitted(self)
         return float(self._final.best.values[self.fit_.plan.metric.name])
 
     @property
     def trials_(self) -> pd.DataFrame:
-        """A row each trial that ended: its configuration, what was measured, what chose it."""
+        """One row for each trial that ended: its configuration, values and reason."""
         check_is_fitted(self)
         ended = [trial for trial in self.fit_.trials if trial.is_over]
         frame = self.fit_.experience().to_frame().drop(columns="task")
@@ -132,7 +132,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         )
 
     def report(self, path: str | Path | None = None) -> str:
-        """The report of the search, one HTML page; also written to `path`, if given."""
+        """Return the report of the search, an HTML page, and write it to `path` if given."""
         check_is_fitted(self)
         if path is not None:
             _check_page(Path(path))
@@ -160,7 +160,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         self._keep(result, facts(table))
 
     def _keep(self, fit: FitResult, about_table: list[tuple[str, str]]) -> None:
-        """What a fitted estimator holds. It travels: rows and open files stay behind."""
+        """Keep the result without rows and open files, so that the estimator can be pickled."""
         no_rows = fit.plan.table.rows(np.empty(0, dtype=np.int64))
         knowledge = None if fit.knowledge is None else _detach_from_files(fit.knowledge)
         self.model_ = fit.model
@@ -193,9 +193,9 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
     def _training(
         self, X: ArrayLike, y: ArrayLike, **given: ArrayLike | None
     ) -> tuple[pd.DataFrame, str, ColumnRoles]:
-        """All columns in one table, the name of the target, and what others are for.
+        """Return all columns in one table, the name of the target, and the roles of columns.
 
-        given: what is known of the rows besides.
+        given: groups, order or weights of the rows.
         """
         x, target = validate_data(
             self,
@@ -209,13 +209,13 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         frame = as_frame(X, x)
         self._columns, self._from_frame = tuple(frame.columns), isinstance(X, pd.DataFrame)
         frame, roles = with_roles(frame, **given)
-        # Now, because a class that only rows of weight 0 have is none.
+        # Rows of weight 0 go before the classes are counted.
         counts = roles.counting(frame, np.ones(len(frame), dtype=np.bool_), no_mark)
         name = new_name(TARGET, frame)
         return with_columns(frame[counts], {name: self._target(target[counts])}), name, roles
 
     def _frame(self, X: ArrayLike) -> pd.DataFrame:
-        """With the columns of the fit: by name where both have names, else by position."""
+        """Return X with the columns of the fit: by name if both have names, else by position."""
         x = validate_data(
             self, without_times(X), dtype=None, ensure_all_finite="allow-nan", reset=False
         )
@@ -260,12 +260,12 @@ class ForetuneClassifier(ClassifierMixin, _ForetuneEstimator):  # type: ignore[m
     _task = Task.CLASSIFICATION
 
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """(n, classes) probabilities, in the order of `classes_`."""
+        """Return probabilities (n, classes), in the order of `classes_`."""
         check_is_fitted(self)
         return self.model_.predict_proba(self._frame(X))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """(n,) labels."""
+        """Return labels (n,)."""
         codes = super().predict(X)
         labels: NDArray[Any] = self.classes_[codes.astype(np.int64)]
         return labels
@@ -285,7 +285,7 @@ class ForetuneClassifier(ClassifierMixin, _ForetuneEstimator):  # type: ignore[m
             ) from None
         check_classification_targets(y)
         if len(classes) < 2:
-            # Said here, because the table knows codes only.
+            # Raised here, because the table has only codes.
             raise UsageError(
                 f"a classification needs at least two classes, but y holds only '{classes[0]}': "
                 "add rows of another class",
@@ -306,7 +306,7 @@ class ForetuneRegressor(RegressorMixin, _ForetuneEstimator):  # type: ignore[mis
 
 
 def _check_page(path: Path) -> None:
-    """Refuse a path at which no page can be written."""
+    """Refuse a path where no page can be written."""
     folder = path.absolute().parent
     if not folder.is_dir():
         raise UsageError(
@@ -325,14 +325,14 @@ def _check_page(path: Path) -> None:
 
 
 def _seed(state: int | np.random.RandomState | None) -> int:
-    """The number itself, or a number drawn from the state."""
+    """Return the number itself, or a number drawn from the state."""
     if isinstance(state, int | np.integer):
         return int(state)
     return int(check_random_state(state).randint(np.iinfo(np.int32).max))
 
 
 def _detach_from_files(knowledge: FitKnowledge) -> FitKnowledge:
-    """What to say about knowledge, without the files it was read from."""
+    """Return the knowledge without the files it was read from."""
     sources = tuple(replace(source, open=_open_shipped_experience) for source in knowledge.sources)
     return replace(knowledge, sources=sources, shelves=())
 

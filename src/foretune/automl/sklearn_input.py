@@ -1,4 +1,4 @@
-"""What users of scikit-learn hand over, as the table that everything else reads."""
+"""Turns the arguments of scikit-learn estimators into data frames."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from foretune.tables import ColumnRoles
 
 
 def as_frame(given: ArrayLike, checked: NDArray[Any]) -> pd.DataFrame:
-    """The table as it was given, where that was a data frame; else with columns by number."""
+    """Return a given data frame; give columns of anything else the names x0, x1, ..."""
     if isinstance(given, pd.DataFrame):
         return given.rename(columns=str).reset_index(drop=True)
     names = [f"x{column}" for column in range(checked.shape[1])]
@@ -21,14 +21,14 @@ def as_frame(given: ArrayLike, checked: NDArray[Any]) -> pd.DataFrame:
 
 
 def new_name(wanted: str, frame: pd.DataFrame) -> str:
-    """A name that no column has."""
+    """Return a name that no column has."""
     while wanted in frame.columns:
         wanted += "_"
     return wanted
 
 
 def with_roles(frame: pd.DataFrame, **given: ArrayLike | None) -> tuple[pd.DataFrame, ColumnRoles]:
-    """The table with groups, order or weights of the rows as columns that are not learnt from."""
+    """Add groups, order or weights of the rows as columns that are not learnt from."""
     added = {}
     for role, values in given.items():
         if values is None:
@@ -57,7 +57,7 @@ def _one_column(role: str, values: ArrayLike) -> "pd.Series[Any]":
     try:
         return pd.Series(column_or_1d(values))
     except ValueError:
-        # Said here, because scikit-learn takes it for the target.
+        # Raised here, because scikit-learn's error would name the target.
         shown = f"the text '{values}'" if isinstance(values, str) else type(values).__name__
         raise UsageError(
             f"{role} must be one column with a value for each row, but got {shown}: give a list, "
@@ -68,7 +68,7 @@ def _one_column(role: str, values: ArrayLike) -> "pd.Series[Any]":
 
 
 def without_times(given: ArrayLike) -> ArrayLike:
-    """Dates and durations as objects: NumPy has no type that holds them beside numbers."""
+    """Turn dates and durations into objects, because NumPy cannot hold them beside numbers."""
     if not isinstance(given, pd.DataFrame):
         return given
     times = given.select_dtypes(["datetime", "datetimetz", "timedelta"]).columns
@@ -76,9 +76,9 @@ def without_times(given: ArrayLike) -> ArrayLike:
 
 
 def as_array(y: ArrayLike) -> ArrayLike:
-    """Whole numbers and booleans of pandas that could have gaps as such, where they have none.
+    """Turn nullable whole numbers and booleans of pandas into plain ones, if none is missing.
 
-    scikit-learn would make floats of them.
+    scikit-learn would turn them into floats.
     """
     if not isinstance(y, pd.Series) or isinstance(y.dtype, np.dtype) or y.isna().any():
         return y

@@ -1,8 +1,7 @@
-"""Quadratic discriminant analysis that takes every table.
+"""Quadratic discriminant analysis that accepts every table.
 
-scikit-learn's own refuses classes with fewer rows than columns, whatever `reg_param` says; its
-earlier versions went on with a warning. Where it accepts the data, this one predicts the same.
-Model files name the place of this class, so it is not in a room beside the other estimators.
+scikit-learn's own class refuses classes with fewer rows than columns, for every `reg_param`;
+earlier versions only warned. If it accepts the data, this class predicts the same.
 """
 
 from typing import Any
@@ -14,7 +13,7 @@ from foretune._base.arrays import Floats
 
 
 class QuadraticDiscriminant(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """One normal distribution a class, with covariance (1 - reg_param) S + reg_param I."""
+    """One normal distribution for each class, with covariance (1 - reg_param) S + reg_param I."""
 
     def __init__(self, reg_param: float = 0.0) -> None:
         self.reg_param = reg_param
@@ -40,7 +39,7 @@ class QuadraticDiscriminant(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return self
 
     def decision_function(self, X: Floats) -> Floats:
-        """(n, number of classes), the log of each class's density and share, up to a constant."""
+        """Return the log (n, classes) of each class's density and share, up to a constant."""
         columns = [
             offset - 0.5 * np.sum(((X - mean) @ whitener) ** 2, axis=1)
             for mean, whitener, offset in zip(
@@ -50,11 +49,11 @@ class QuadraticDiscriminant(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return np.column_stack(columns)
 
     def predict(self, X: Floats) -> Any:
-        """The most probable classes."""
+        """Return the most probable classes."""
         return self.classes_[self.decision_function(X).argmax(axis=1)]
 
     def predict_proba(self, X: Floats) -> Floats:
-        """(n, number of classes)"""
+        """Return probabilities (n, classes)."""
         scores = self.decision_function(X)
         weights = np.exp(scores - scores.max(axis=1, keepdims=True))
         shares: Floats = weights / weights.sum(axis=1, keepdims=True)

@@ -1,7 +1,7 @@
-"""From the hyperparameters of one algorithm to a scikit-learn estimator.
+"""Makes a scikit-learn estimator from the hyperparameters of an algorithm.
 
-Imports happen when an estimator is built: a worker that fits trees never loads LightGBM. Every
-estimator computes with one thread and draws from the seed it is given.
+A library is imported when one of its estimators is made, so a worker loads only what it needs.
+Every estimator uses one thread and the given seed.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,12 +17,12 @@ Make: TypeAlias = Callable[[Params, int], Any]
 
 
 def cash_classifier(algorithm: str, params: Params, seed: int) -> Any:
-    """A classifier of the space `cash`."""
+    """Make a classifier of the space `cash`."""
     return _CASH[algorithm](params, seed)
 
 
 def estimator(algorithm: str, task: Task, params: Params, seed: int) -> Any:
-    """An estimator of the pipeline spaces."""
+    """Make an estimator of the pipeline spaces."""
     if task is Task.CLASSIFICATION:
         return _CLASSIFIERS[algorithm](params, seed)
     return _REGRESSORS[algorithm](params, seed)
@@ -170,7 +170,7 @@ def _elastic_net(params: Params, seed: int) -> Any:
 
 
 def _with_scaled_target(regressor: Any) -> Any:
-    """Penalties and learning rates mean the same whatever the unit of the target."""
+    """Scale the target, so that penalties and learning rates do not depend on its unit."""
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.preprocessing import StandardScaler
 

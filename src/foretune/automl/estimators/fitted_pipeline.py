@@ -1,4 +1,4 @@
-"""A configuration fitted to a table: the one place where pipelines learn and predict."""
+"""Fits a configuration to a table, and predicts with it; all pipelines learn here."""
 
 import warnings
 from collections.abc import Iterator, Mapping
@@ -15,22 +15,22 @@ from foretune.tables import Table, Task
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A fitted pipeline, and how much it counts among others."""
+    """A fitted pipeline, and its weight in a blend."""
 
     config: dict[str, Any]
     pipeline: Any
-    """Takes (n, d) matrices; of classes, it knows `known` as 0, 1, ..."""
+    """Takes (n, d) matrices; its classes 0, 1, ... are those in `known`."""
     known: tuple[int, ...] = ()
-    """The codes of the classes it has met, ascending; none for regression. Of a single
-    one, the pipeline has learnt nothing."""
+    """The codes of the classes that it has seen, ascending; empty for regression. If there is only
+    one, the pipeline is not fitted."""
     weight: float = 1.0
 
     def predict(self, x: Floats) -> Floats:
-        """(n,), numbers or codes of classes."""
+        """Return numbers or codes of classes (n,)."""
         if len(self.known) == 1:
             return np.full(len(x), float(self.known[0]))
         if not len(x):
-            return np.empty(0)  # which scikit-learn refuses
+            return np.empty(0)  # scikit-learn refuses an empty table
         with _quiet():
             predicted = np.asarray(self.pipeline.predict(x)).ravel()
         if not self.known:
@@ -40,9 +40,9 @@ class Member:
         return codes
 
     def probabilities(self, x: Floats, classes: int) -> Floats:
-        """(n, classes); an algorithm that has no probabilities is sure of what it predicts.
+        """Return probabilities (n, classes).
 
-        So is one that has met a single class: some libraries give two columns for it.
+        If the algorithm has none, or has seen one class only, its prediction has probability 1.
         """
         shares = np.zeros((len(x), classes))
         if hasattr(self.pipeline, "predict_proba") and len(x) and len(self.known) > 1:
@@ -71,20 +71,20 @@ def refit(
     texts = tuple(table.schema.texts.values())
     pipeline = build_pipeline(config, table.categorical, table.task, seed=seed, texts=texts)
     told = weight_arguments(pipeline, learnt.weights)
-    # Weights are named for the last step, which is refused where a program routes metadata.
+    # Weights are passed to the last step by name, which fails if metadata routing is on.
     with _quiet(), config_context(enable_metadata_routing=False):
         if table.task is Task.REGRESSION:
             return Member(dict(config), pipeline.fit(x, y, **told))
-        # Classes that these rows lack must leave no gap between the codes.
+        # The codes must be 0, 1, ... even if these rows lack some classes.
         known, codes = np.unique(y.astype(np.int64), return_inverse=True)
-        # Of a single class there is nothing to learn, and several libraries refuse to.
+        # With a single class there is nothing to learn, and several libraries refuse it.
         fitted = pipeline if len(known) == 1 else pipeline.fit(x, codes, **told)
         return Member(dict(config), fitted, tuple(known.tolist()))
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """What a configuration is worth shows in its score, however its library warns of it."""
+    """Hide warnings of libraries, because the score shows how good a configuration is."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

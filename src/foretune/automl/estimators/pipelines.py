@@ -1,7 +1,7 @@
-"""From a configuration of a shipped space to a scikit-learn pipeline that is not fitted.
+"""Builds a scikit-learn pipeline from a configuration of a shipped space.
 
-A pipeline takes the matrix of a `Table`: numbers, codes of categories, words of texts, NaN where a
-value is missing.
+A pipeline takes the matrix of a `Table`: numbers, codes of categories, words of texts, and NaN for
+missing values.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ from foretune.space.notation import SEPARATOR
 from foretune.tables import Task
 
 UNKNOWN_CODE = -1.0
-"""The code of a missing category, where codes are taken as they are."""
+"""The code of a missing category if codes are used as numbers."""
 MOST_QUANTILES = 200
 
 
@@ -29,10 +29,10 @@ def build_pipeline(
     seed: int,
     texts: Sequence[Bools] = (),
 ) -> Any:
-    """The pipeline that a configuration describes.
+    """Build the pipeline of a configuration; it is not fitted.
 
-    categorical: (d,), which columns of the matrix hold codes. texts: for each text, which columns,
-    (d,), are its words.
+    categorical: (d,), whether a column of the matrix holds codes. texts: for each text, whether a
+    column (d,) is one of its words.
     """
     from sklearn.pipeline import Pipeline
 
@@ -57,10 +57,10 @@ def build_pipeline(
 
 
 def weight_arguments(pipeline: Any, weights: Floats | None) -> dict[str, Floats]:
-    """What `fit` is given besides, so that the last step of a pipeline weighs rows (n,).
+    """Return the arguments of `fit` with which the last step of a pipeline weighs rows (n,).
 
-    Nothing where it cannot (`knn`, `lda`, `qda`, before scikit-learn 1.7 `mlp`): its scores, which
-    are weighed, tell what it is worth then.
+    Empty if it cannot (`knn`, `lda`, `qda`, and `mlp` before scikit-learn 1.7). Its scores use the
+    weights, so they show what that costs.
     """
     from sklearn.utils.validation import has_fit_parameter
 
@@ -72,7 +72,7 @@ def weight_arguments(pipeline: Any, weights: Floats | None) -> dict[str, Floats]
 
 
 def _algorithm_of(config: Mapping[str, Any], stage: str) -> tuple[str, Params]:
-    """The algorithm of a stage and its hyperparameters by their own names."""
+    """Return the algorithm of a stage, and its hyperparameters by their own names."""
     algorithm = str(config[stage])
     prefix = f"{stage}{SEPARATOR}{algorithm}{SEPARATOR}"
     params = {
@@ -85,7 +85,7 @@ def _algorithm_of(config: Mapping[str, Any], stage: str) -> tuple[str, Params]:
 
 @dataclass(frozen=True, slots=True)
 class _Kinds:
-    """What the columns of a matrix hold, for transformers of each kind."""
+    """The kinds of the columns of a matrix, each with its own transformer."""
 
     categorical: Bools
     texts: tuple[Bools, ...]
@@ -93,7 +93,7 @@ class _Kinds:
     seed: int
 
     def transform(self, numbers: Any, categories: Any, scaler: Any) -> Any:
-        """Each transformer on its columns; alone, where there are no others, which is faster."""
+        """Return a transformer of all columns; a single one if all have one kind, for speed."""
         from sklearn.compose import ColumnTransformer
 
         plain = ~np.any([self.categorical, *self.texts], axis=0)
@@ -117,7 +117,7 @@ class _Kinds:
 
 
 def _plain_columns(kinds: _Kinds) -> Any:
-    """The paper's preparation (the most frequent value for missing ones), and a common scale."""
+    """Prepare columns as the paper does: impute the most frequent value, and scale."""
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -203,7 +203,7 @@ def _ordinal(params: Params, task: Task, seed: int) -> Any:  # noqa: ARG001
 def _target(params: Params, task: Task, seed: int) -> Any:  # noqa: ARG001
     from sklearn.preprocessing import TargetEncoder
 
-    # Left to itself it takes whole numbers for classes.
+    # With "auto" it would take whole numbers for classes.
     kind = "continuous" if task is Task.REGRESSION else "auto"
     return TargetEncoder(target_type=kind, random_state=seed)
 
