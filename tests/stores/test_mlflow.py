@@ -127,3 +127,26 @@ def test_a_real_store(tmp_path):
         importer.read(tmp_path / "runs.db", columns=LOSS, studies=["c"])
     with refuses("unreadable-mlflow-store"):
         importer.read("nonsense://x", columns=LOSS)
+
+
+def test_the_history_of_a_metric_is_a_learning_curve(tmp_path):
+    mlflow = pytest.importorskip("mlflow")
+    client = mlflow.MlflowClient(f"sqlite:///{tmp_path}/runs.db")
+    experiment = client.create_experiment("a", artifact_location=str(tmp_path))
+    for depth, losses in enumerate([[3.0, 2.0, 1.0], [4.0]]):
+        run = client.create_run(experiment, start_time=1000)
+        client.log_param(run.info.run_id, "depth", depth)
+        for step, loss in enumerate(losses):
+            moment = 1000 + 500 * (step + 1)
+            client.log_metric(run.info.run_id, "loss", loss, timestamp=moment, step=2 * step)
+            client.log_metric(run.info.run_id, "other", 9.0, timestamp=moment, step=7)
+        client.set_terminated(run.info.run_id, "FINISHED")
+    experience = importer.read(tmp_path / "runs.db", columns=LOSS)
+    assert experience.curves is not None
+    row = experience.configs.dicts().index({"depth": 0})
+    place = experience.config_index.tolist().index(row)
+    steps, values = experience.curves.at_steps(place, 0)
+    assert (steps.tolist(), values.tolist()) == ([0, 2, 4], [3.0, 2.0, 1.0])
+    assert experience.curves.seconds[experience.curves.points(place)].tolist() == [0.5, 1.0, 1.5]
+    assert sorted(experience.curves.lengths.tolist()) == [0, 3]
+    assert experience.values[place, 0] == 1.0

@@ -243,7 +243,7 @@ def test_none_is_not_chosen_by_trials_that_lack_the_choice(journal):
     assert [config["features"] for config in found] == [None, "sqrt", "sqrt"]
 
 
-def test_failed_and_pruned_trials_fail_and_unfinished_ones_are_left_out(journal):
+def test_pruned_trials_were_stopped_and_unfinished_ones_are_left_out(journal):
     store(
         journal,
         {
@@ -260,8 +260,10 @@ def test_failed_and_pruned_trials_fail_and_unfinished_ones_are_left_out(journal)
         records = importer.read(journal).task("a")
     assert [each.filename for each in warned] == [__file__]
     assert [c["x"] for c in records.configs.dicts()] == [0.5, 0.1, 0.2]
-    assert records.status.tolist() == [Status.DONE, Status.FAILED, Status.FAILED]
+    assert records.status.tolist() == [Status.DONE, Status.FAILED, Status.STOPPED]
     assert records.is_success.tolist() == [True, False, False]
+    assert records.values[[0, 2], 0].tolist() == [1.0, 7.0]
+    assert records.curves is None
 
 
 def test_trials_that_broke_a_constraint_fail_but_tell_of_the_space(journal):
@@ -575,3 +577,34 @@ def test_the_password_of_a_source_is_not_told(journal, studies):
     with pytest.raises(ExperienceError, match=r"me:\*\*\*@here") as told:
         importer.read(source, studies=studies, opened=lambda _: open_storage(str(journal)))
     assert "secret" not in str(told.value)
+
+
+@pytest.mark.parametrize("kind", ["journal", "database"])
+def test_intermediate_values_are_learning_curves(tmp_path, kind):
+    source = tmp_path / "j.log" if kind == "journal" else f"sqlite:///{tmp_path}/s.db"
+    inf, nan = float("inf"), float("nan")
+    reports = [{1: 4.0, 10: 1.0, 2: inf}, {1: 5.0, 3: nan}, {}, {0: 2.0}]
+    states = [TrialState.COMPLETE, TrialState.PRUNED, TrialState.COMPLETE, TrialState.FAIL]
+    values = [0.5, 5.0, 0.75, None]
+    trials = [
+        create_trial(
+            params={"x": 0.25 * (1 + place)},
+            distributions={"x": X},
+            value=values[place],
+            state=states[place],
+            intermediate_values=each,
+        )
+        for place, each in enumerate(reports)
+    ]
+    # Trials of another study stand between them in the database.
+    store(source, {"a": trials[:2], "b": trials[2:]})
+    experience = importer.read(source)
+    curves = experience.curves
+    assert curves is not None
+    assert curves.lengths.tolist() == [3, 2, 0, 1]
+    assert curves.steps.tolist() == [1, 2, 10, 1, 3, 0]
+    assert repr(curves.values[:, 0].tolist()) == repr([4.0, inf, 1.0, 5.0, nan, 2.0])
+    assert [Status(each).name for each in experience.status] == [
+        *("DONE", "STOPPED", "DONE", "FAILED")
+    ]
+    assert experience.values[:3, 0].tolist() == [0.5, 5.0, 0.75]

@@ -95,7 +95,7 @@ def test_a_missing_value_is_the_default_on_every_route(source, route):
         ({"model": "tree", "depth": 0.75, "rate": 0.2, "new": 2.0}, 2.0, ok),
         ({"model": "tree", "depth": 0.5, "rate": 0.5, "new": 2.0}, 4.0, ok),
         ({"model": "svm", "C": 0.5, "rate": 0.3, "new": 2.0}, None, failed),
-        ({"model": "tree", "depth": 0.125, "rate": 0.4, "new": 2.0}, None, failed),
+        ({"model": "tree", "depth": 0.125, "rate": 0.4, "new": 2.0}, 9.0, Status.STOPPED),
         ({"model": "svm", "C": 0.75, "rate": 0.9, "new": 2.0}, 1.0, ok),
     ]
 
@@ -103,7 +103,7 @@ def test_a_missing_value_is_the_default_on_every_route(source, route):
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_trial_that_lacks_a_value_can_be_left_out_on_every_route(source, route):
     found = rows(route(source, searched(), "drop"))
-    assert [value for _, value, _ in found] == [3.0, 2.0, None, None, 1.0]
+    assert [value for _, value, _ in found] == [3.0, 2.0, None, 9.0, 1.0]
     assert all("rate" in config for config, _, _ in found)
 
 

@@ -272,3 +272,35 @@ def test_what_is_ignored_is_no_hyperparameter(tmp_path):
     assert importer.read(tmp_path, columns=columns).configs.dicts() == [{"x": 1}, {"x": 2}]
     with refuses("unknown-ignored", value="deep"):
         importer.read(tmp_path, columns=TableColumns(values={"error": "min"}, ignored=["deep"]))
+
+
+def test_all_reports_of_a_trial_are_its_learning_curve(tmp_path):
+    reports = [
+        {"error": 0.9, "training_iteration": 1, "time_total_s": 1.0},
+        {"error": 0.7, "training_iteration": 2, "time_total_s": 2.0},
+        # The trial was restored from its checkpoint at the first step.
+        {"error": 0.6, "training_iteration": 2, "time_total_s": 2.5},
+        {"other": 1.0, "training_iteration": 3, "time_total_s": 3.0},
+        {"error": 0.5, "training_iteration": 4, "time_total_s": 4.0},
+    ]
+    write_trial(tmp_path / "one" / "t1", {"lr": 0.1}, reports)
+    write_trial(tmp_path / "one" / "t2", {"lr": 0.2}, reports[:1])
+    write_trial(tmp_path / "one" / "t3", {"lr": 0.3}, reports[:2], "no")
+    experience = importer.read(tmp_path, columns=ERROR)
+    assert experience.curves is not None
+    assert experience.curves.lengths.tolist() == [3, 0, 2]
+    assert experience.curves.steps.tolist() == [1, 2, 4, 1, 2]
+    assert experience.curves.values[:, 0].tolist() == [0.9, 0.6, 0.5, 0.9, 0.7]
+    assert experience.curves.seconds.tolist() == [1.0, 2.5, 4.0, 1.0, 2.0]
+    assert experience.status.tolist() == [Status.DONE, Status.DONE, Status.FAILED]
+
+
+def test_reports_in_csv_are_read_if_there_is_no_json(tmp_path):
+    write_trial(tmp_path / "one" / "t1", {"lr": 0.1})
+    (tmp_path / "one" / "t1" / "result.json").unlink()
+    lines = ["error,done,training_iteration,date", "0.5,False,1,now", "0.25,True,2,now"]
+    (tmp_path / "one" / "t1" / "progress.csv").write_text("\n".join(lines))
+    experience = importer.read(tmp_path, columns=ERROR)
+    assert experience.values.tolist() == [[0.25]]
+    assert experience.curves is not None
+    assert experience.curves.values[:, 0].tolist() == [0.5, 0.25]

@@ -17,6 +17,7 @@ from foretune._base.arrays import Bools
 from foretune._base.names import quote_names
 from foretune.errors import ExperienceError, ForetuneWarning, UsageError
 from foretune.experience import Experience, Metric, Status
+from foretune.experience.curves import Curve, curves_from_list
 from foretune.space import Encoded, Parameter, Space
 from foretune.space.text_format import parse_space
 from foretune.stores.files.archive import existing
@@ -27,8 +28,35 @@ from foretune.stores.files.space_inference import as_choice, infer_space
 from foretune.stores.formats import TableColumns, check_ignore_names, direction_of
 
 MOST_NAMED = 12
+LEAST_STEPS = 2
 MOST_LISTS = 30
 """Lists are taken as choices if at most so many are different."""
+
+
+@dataclass(frozen=True)
+class Reports:
+    """What one run logged at its steps."""
+
+    values: Mapping[str, Mapping[float, float]]
+    """{metric: {step: value}}"""
+    seconds: Mapping[float, float]
+    """{step: seconds spent until then}"""
+
+    def curve(self, metrics: Sequence[Metric]) -> Curve | None:
+        """Return the learning curve, or None if the metrics have fewer than two steps.
+
+        One step alone is no curve: many programs log their result that way.
+        """
+        known = {metric.name: self.values.get(metric.name, {}) for metric in metrics}
+        steps = sorted({step for one in known.values() for step in one if step >= 0})
+        if len(steps) < LEAST_STEPS:
+            return None
+        nan = float("nan")
+        return Curve(
+            steps,
+            {name: [one.get(step, nan) for step in steps] for name, one in known.items()},
+            [self.seconds.get(step, nan) for step in steps],
+        )
 
 
 @dataclass(frozen=True)
@@ -44,6 +72,8 @@ class LoggedRun:
     nothing: Collection[str] = ()
     """Hyperparameters that were recorded as None or NaN, and so are not in `config`."""
     ended: bool = True
+    reports: "Reports | None" = None
+    """What it logged while it ran."""
 
     def names(self, parameter: str) -> bool:
         """Whether it says something of a hyperparameter, if perhaps None."""
@@ -58,11 +88,12 @@ class LoggedRun:
         failed: bool,
         seconds: float,
         ended: bool = True,
+        reports: "Reports | None" = None,
     ) -> "LoggedRun":
         """A run with these hyperparameters, lists, None and NaN among them."""
         nothing = frozenset(name for name, value in params.items() if is_missing(value))
         config = {name: as_choice(params[name]) for name in params if name not in nothing}
-        return LoggedRun(task, config, values, failed, seconds, nothing, ended)
+        return LoggedRun(task, config, values, failed, seconds, nothing, ended, reports)
 
 
 def experience_of(runs: Sequence[LoggedRun], columns: TableColumns, source: str) -> Experience:
@@ -106,6 +137,10 @@ def experience_of(runs: Sequence[LoggedRun], columns: TableColumns, source: str)
         ],
         status=[Status.DONE if good else Status.FAILED for good in done],
         seconds=[run.seconds for run in runs],
+        curves=curves_from_list(
+            [None if run.reports is None else run.reports.curve(metrics) for run in runs],
+            [metric.name for metric in metrics],
+        ),
     )
 
 

@@ -1,9 +1,11 @@
 """Runs that MLflow has tracked: one task an experiment, one evaluation a run.
 
+The history of a metric is the learning curve of its run.
+
 MLflow keeps parameters as text: numbers, truth values and nothing are read back as what they are.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +14,7 @@ from foretune._base.names import suggestion
 from foretune._base.progress import SILENT, Progress, track
 from foretune.errors import ExperienceError, explain_missing_extras
 from foretune.experience import Experience
-from foretune.stores.files.run_table import LoggedRun, check_columns, experience_of
+from foretune.stores.files.run_table import LoggedRun, Reports, check_columns, experience_of
 from foretune.stores.files.space_inference import Scalar, read_back
 from foretune.stores.formats import NO_COLUMNS, TableColumns
 from foretune.stores.mlflow.tracking_store import existing_uri, first_contact
@@ -51,7 +53,12 @@ def read(
             client = MlflowClient(uri)
             experiments = _find_experiments(list(_experiments(client)), studies, named)
         found = track(experiments, progress, "reading experiments", len(experiments))
-        runs = [run for one in found for run in _runs(client, one, columns.task)]
+        tracked = [(one.name, run) for one in found for run in _runs(client, one)]
+        reading = track(tracked, progress, "reading runs", len(tracked))
+        runs = [
+            _run(run, name, columns.task, _histories(client, run, columns.values))
+            for name, run in reading
+        ]
     except MlflowException as error:
         first = hide_passwords(str(error).strip().splitlines()[0])
         raise ExperienceError(
@@ -87,9 +94,7 @@ def _find_experiments(
     return [known[name] for name in wanted] or experiments
 
 
-def _runs(
-    client: "MlflowClient", experiment: "Experiment", task: str | None
-) -> Iterator[LoggedRun]:
+def _runs(client: "MlflowClient", experiment: "Experiment") -> "Iterator[TrackedRun]":
     """The runs of an experiment, the earliest first."""
     token = None
     order = ["attributes.start_time ASC"]
@@ -97,13 +102,41 @@ def _runs(
         page = client.search_runs(
             [experiment.experiment_id], max_results=PAGE, order_by=order, page_token=token
         )
-        yield from (_run(tracked_run, experiment.name, task) for tracked_run in page)
+        yield from page
         token = page.token
         if not token:
             return
 
 
-def _run(tracked_run: "TrackedRun", experiment: str, task: str | None) -> LoggedRun:
+def _histories(
+    client: "MlflowClient", tracked_run: "TrackedRun", metrics: Collection[str]
+) -> Reports | None:
+    """Return all values of the metrics at their steps.
+
+    If the latest value of a metric is at step 0, it has no steps, and the store is not asked.
+    """
+    latest = tracked_run.data._metric_objs
+    with_steps = [each.key for each in latest if each.key in metrics and each.step > 0]
+    if not with_steps:
+        return None
+    values: dict[str, dict[float, float]] = {}
+    seconds: dict[float, float] = {}
+    began = tracked_run.info.start_time
+    for name in with_steps:
+        history = client.get_metric_history(tracked_run.info.run_id, name)
+        history = sorted(history, key=lambda each: each.timestamp)
+        values[name] = {float(each.step): each.value for each in history}
+        # MLflow counts in milliseconds.
+        seconds |= {float(each.step): max(each.timestamp - began, 0) / 1000 for each in history}
+    return Reports(values, seconds)
+
+
+def _run(
+    tracked_run: "TrackedRun",
+    experiment: str,
+    task: str | None,
+    reports: Reports | None = None,
+) -> LoggedRun:
     info, data = tracked_run.info, tracked_run.data
     params = {name: read_back(text) for name, text in data.params.items()}
     name: Scalar = experiment
@@ -130,4 +163,5 @@ def _run(tracked_run: "TrackedRun", experiment: str, task: str | None) -> Logged
         failed=info.status != SUCCEEDED,
         seconds=seconds,
         ended=info.status in (SUCCEEDED, *FAILED),
+        reports=reports,
     )

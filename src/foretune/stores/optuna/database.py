@@ -7,10 +7,11 @@ makes several objects of every row, which takes many times as long.
 import gc
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 INFINITE = {"INF_POS": float("inf"), "INF_NEG": float("-inf")}
 """Values that no column of numbers holds, by Optuna's names for them."""
+NO_REPORTS: Mapping[int, float] = MappingProxyType({})
 ROWS_AT_ONCE = 10_000
 """How many rows are fetched together; one by one they take three times as long."""
 
@@ -59,6 +61,8 @@ class StoredTrial(NamedTuple):
     distributions: "dict[str, BaseDistribution]"
     user_attrs: dict[str, Any]
     system_attrs: dict[str, Any]
+    reports: Mapping[int, float] = NO_REPORTS
+    """{step: intermediate value}"""
 
     @property
     def duration(self) -> "timedelta | None":
@@ -82,6 +86,7 @@ class StoredTrial(NamedTuple):
             trial.distributions,
             trial.user_attrs,
             trial.system_attrs,
+            trial.intermediate_values,
         )
 
 
@@ -110,13 +115,15 @@ class StudyTables:
         return replace(self, until=rows[-1][0])._with_details(rows)
 
     def trials_by_study(self) -> dict[int, tuple[StoredTrial, ...]]:
-        """Return the trials of each study, by the id of the study."""
+        """Return the trials of each study, with intermediate values, by the id of the study."""
         found: dict[int, list[StoredTrial]] = {study: [] for study in self.studies}
         rows = self._rows_of_trials(None)
         if rows:
-            trials = replace(self, until=rows[-1][0])._with_details(rows)
+            known = replace(self, until=rows[-1][0])
+            trials, reports = known._with_details(rows), known._reports()
             for row, trial in zip(rows, trials, strict=True):
-                found[row[-1]].append(trial)
+                told = reports.get(trial.trial_id)
+                found[row[-1]].append(trial._replace(reports=told) if told else trial)
         return {study: tuple(trials) for study, trials in found.items()}
 
     def states(self) -> dict[int, str]:
@@ -164,6 +171,16 @@ class StudyTables:
         columns = ("value", "value_type")
         for trial, value, kind in self._rows("trial_values", *columns, order="objective"):
             found[trial].append(INFINITE.get(kind, value))
+        return found
+
+    def _reports(self) -> dict[int, dict[int, float]]:
+        """Return {step: intermediate value} of each trial that has any."""
+        found: dict[int, dict[int, float]] = defaultdict(dict)
+        columns = ("step", "intermediate_value", "intermediate_value_type")
+        for trial, step, value, kind in self._rows(
+            "trial_intermediate_values", *columns, order="step"
+        ):
+            found[trial][step] = INFINITE.get(kind, float("nan") if value is None else value)
         return found
 
     def _params(self) -> "tuple[dict[int, dict[str, Any]], dict[int, dict[str, BaseDistribution]]]":

@@ -80,8 +80,11 @@ class StoredStudy:
         signs = [metric.sign for metric in self.metrics]
         metrics = tuple(map(Metric, default_metric_names(len(signs))))
         trials = tuple(
-            trial._replace(values=[s * v for s, v in zip(signs, trial.values, strict=False)])
-            if trial.values
+            trial._replace(
+                values=trial.values and [s * v for s, v in zip(signs, trial.values, strict=False)],
+                reports={step: signs[0] * value for step, value in trial.reports.items()},
+            )
+            if trial.values or trial.reports
             else trial
             for trial in self.trials
         )

@@ -27,6 +27,7 @@ from foretune.errors import ExperienceError, ForetuneWarning, SpaceError
 from foretune.experience import Experience, Metric, Status
 from foretune.experience.alignment.missing_policy import MissingPolicy
 from foretune.experience.alignment.translation import translate_legally
+from foretune.experience.curves import CurveColumns, curves_from_arrays
 from foretune.space import Encoded, Kind, Parameter, Space
 from foretune.stores.files.dropped_rows import NOT_ENDED, TOLD_IN_PART, left_out
 from foretune.stores.files.space_inference import as_choice
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
 
+WITH_VALUES = (Status.DONE, Status.STOPPED)
+"""A pruned trial has its last intermediate value."""
 NAMED_STATUSES = (Status.TIMEOUT.name, Status.STOPPED.name)
 """Statuses that Optuna does not know, as Foretune's trials keep them in an attribute."""
 
@@ -59,8 +62,8 @@ def make_experience(
 ) -> StudyExperience:
     """Return all ended trials of the studies in one space.
 
-    Pruned trials, and those that broke a constraint, count as failed; trials that still run or wait
-    are left out.
+    Trials that broke a constraint count as failed, pruned ones as stopped; trials that still run or
+    wait are left out. Intermediate values are learning curves.
 
     source: where the studies lie, for messages.
     related: refuse studies that share no hyperparameter.
@@ -336,19 +339,33 @@ def _build_experience(
         np.repeat(np.arange(len(studies)), [len(study.trials) for study in studies]),
         configs,
         np.arange(len(trials)),
-        # A pruned trial may have its last intermediate value, which is no result.
         [
-            trial.values or nothing if each is Status.DONE else nothing
+            trial.values or nothing if each in WITH_VALUES else nothing
             for trial, each in zip(trials, status, strict=True)
         ],
         status=status,
         seconds=list(map(_seconds, trials)),
+        curves=_curves(trials, len(metrics)),
     )
 
 
+def _curves(trials: Sequence[StoredTrial], objectives: int) -> CurveColumns | None:
+    """Return the curves; Optuna has intermediate values of studies with one objective."""
+    lengths = [len(trial.reports) for trial in trials]
+    if objectives > 1 or not any(lengths):
+        return None
+    points = [point for trial in trials for point in sorted(trial.reports.items())]
+    steps, values = np.array(points, dtype=np.float64).T
+    return curves_from_arrays(lengths, steps, values)
+
+
 def _status(trial: StoredTrial) -> Status:
-    if is_complete(trial) and not infeasible(trial.system_attrs):
+    if infeasible(trial.system_attrs):
+        return Status.FAILED
+    if is_complete(trial):
         return Status.DONE
+    if trial.state.name == "PRUNED":
+        return Status.STOPPED
     told = trial.user_attrs.get(STATUS) if _is_own(trial) else None
     return Status[told] if told in NAMED_STATUSES else Status.FAILED
 

@@ -1,13 +1,16 @@
 """What Ray Tune leaves in its folders: one task an experiment, one evaluation a trial.
 
-Of each trial `params.json` and the last line of `result.json` are read, which are plain JSON. The
-state files of an experiment hold pickled objects: they are not opened.
+Of each trial `params.json` and `result.json` are read, which are plain JSON, or `progress.csv` if
+there is no `result.json`. The state files of an experiment hold pickled objects: they are not
+opened.
 """
 
+import csv
 import json
 import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +18,17 @@ from foretune._base.progress import SILENT, Progress, track
 from foretune.errors import ExperienceError
 from foretune.experience import Experience
 from foretune.stores.files.archive import existing
-from foretune.stores.files.run_table import LoggedRun, check_columns, experience_of, flatten_config
+from foretune.stores.files.run_table import (
+    LoggedRun,
+    Reports,
+    check_columns,
+    experience_of,
+    flatten_config,
+)
 from foretune.stores.formats import NO_COLUMNS, TableColumns
 
-PARAMS, RESULTS, ERROR = "params.json", "result.json", "error.txt"
-CONFIG, SECONDS = "config", "time_total_s"
+PARAMS, RESULTS, TABLE, ERROR = "params.json", "result.json", "progress.csv", "error.txt"
+CONFIG, SECONDS, STEP = "config", "time_total_s", "training_iteration"
 PART = "{...}"
 """Stands for a part of a configuration where other trials have a value in its place, or None."""
 
@@ -30,8 +39,9 @@ def read(
     """The trials in `source`: the folder of an experiment, or one with several of them.
 
     columns: `values` names the metrics that count, `space` the file of the space, else it is
-        inferred. The last report of a trial is its result. A trial that raised counts as failed;
-        one that has not reported anything counts as not ended, and is left out.
+        inferred. The last report of a trial is its result, and all of them are its learning
+        curve. A trial that raised counts as failed; one that has not reported anything counts as
+        not ended, and is left out.
     """
     check_columns(columns, "ray", task=False)
     root = existing(source)
@@ -47,7 +57,7 @@ def read(
     reading = track(folders, progress, "reading", len(folders))
     configs = [_object((folder / PARAMS).read_bytes(), folder / PARAMS) for folder in reading]
     runs = [
-        _run(folder, tasks[folder.parent], config)
+        _run(folder, tasks[folder.parent], config, columns.values)
         for folder, config in zip(folders, _flat(configs), strict=True)
     ]
     return experience_of(runs, columns, str(source))
@@ -90,29 +100,61 @@ def _parts(config: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
             yield from _parts(value, f"{prefix}{name}/")
 
 
-def _run(folder: Path, task: str, config: Mapping[str, Any]) -> LoggedRun:
+def _run(folder: Path, task: str, config: Mapping[str, Any], metrics: Collection[str]) -> LoggedRun:
     failed = (folder / ERROR).exists()
-    last = _last_line(folder / RESULTS)
-    # Names of nested numbers are joined like those of hyperparameters, as Tune itself does it.
-    said = flatten_config({} if last is None else last)
-    values = {name: float(value) for name, value in said.items() if _is_number(value)}
-    seconds = values.get(SECONDS, float("nan"))
+    told = list(_reports(folder))
+    values = told[-1] if told else {}
     plain = {name: value for name, value in config.items() if _is_plain(value)}
-    ended = failed or last is not None
-    return LoggedRun.of(task, plain, values, failed=failed, seconds=seconds, ended=ended)
+    return LoggedRun.of(
+        task,
+        plain,
+        values,
+        failed=failed,
+        seconds=values.get(SECONDS, float("nan")),
+        ended=failed or bool(told),
+        reports=_at_steps(told, metrics),
+    )
 
 
-def _last_line(path: Path) -> dict[str, Any] | None:
-    """The last whole report; a line that was being written when the program died is none."""
-    lines = path.read_bytes().splitlines() if path.exists() else []
-    for line in reversed(lines):
+def _at_steps(told: Sequence[Mapping[str, float]], metrics: Collection[str]) -> Reports:
+    """Sort reports by step. After a trial was restored, the later of two equal steps counts."""
+    with_step = [(report[STEP], report) for report in told if STEP in report]
+    return Reports(
+        {
+            name: {step: report[name] for step, report in with_step if name in report}
+            for name in metrics
+        },
+        {step: report[SECONDS] for step, report in with_step if SECONDS in report},
+    )
+
+
+def _reports(folder: Path) -> Iterator[dict[str, float]]:
+    """Yield the numbers of each whole report; a line that was cut when a program died is none."""
+    results = folder / RESULTS
+    if not results.exists():
+        yield from _reports_in_table(folder / TABLE)
+        return
+    for line in results.read_bytes().splitlines():
         try:
-            last = _object(line, path)
+            told = _object(line, results)
         except ExperienceError:
             continue
-        last.pop(CONFIG, None)
-        return last
-    return None
+        told.pop(CONFIG, None)
+        # Names of nested numbers are joined like those of hyperparameters, as Tune itself does it.
+        numbers = flatten_config(told).items()
+        yield {name: float(value) for name, value in numbers if _is_number(value)}
+
+
+def _reports_in_table(path: Path) -> Iterator[dict[str, float]]:
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8", errors="replace", newline="") as lines:
+        for row in csv.DictReader(lines):
+            report = {}
+            for name, cell in row.items():
+                with suppress(TypeError, ValueError):
+                    report[str(name)] = float(cell)
+            yield report
 
 
 def _object(text: bytes, path: Path) -> dict[str, Any]:
