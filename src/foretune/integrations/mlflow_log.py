@@ -88,7 +88,7 @@ class MlflowWatch:
             if not self._warned:
                 self._warned = True
                 said = f"not all trials reach MLflow: {hide_passwords(one_line(error))}"
-                warnings.warn(said, ForetuneWarning, stacklevel=2)
+                warnings.warn(ForetuneWarning(said, rule="mlflow-incomplete"), stacklevel=2)
 
 
 class _Runs:

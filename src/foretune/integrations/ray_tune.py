@@ -201,7 +201,8 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         if not self._warned:
             self._warned = True
             lacking = _not_a_number(metric, value) if metric in result else _absent(metric, result)
-            warnings.warn(lacking, ForetuneWarning, stacklevel=3)
+            warning = ForetuneWarning(lacking, rule="metric-not-reported", field=metric)
+            warnings.warn(warning, stacklevel=3)
         return None
 
     def _searching(self) -> Optimizer:
@@ -210,7 +211,9 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
             if self._space is None:
                 raise UsageError(
                     "a search needs something to choose, but there is neither a space nor a "
-                    "search space in Tune's param_space: give one"
+                    "search space in Tune's param_space: give one",
+                    rule="nothing-to-choose",
+                    field="space",
                 )
             target = Target(self._space.space)
             self._optimizer = Optimizer(target, self._method, self._learnt(), seed=self._seed)

@@ -5,28 +5,28 @@ open is closed here by a lock of the whole study: who may begin the last trial, 
 crash left running.
 """
 
-import sqlite3
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from foretune._base.databases import hide_passwords, is_sqlite, sqlite_path
+from foretune._base.databases import is_sqlite, sqlite_path
 from foretune.errors import ForetuneError, ForetuneWarning, MissingExtraError, UsageError
 from foretune.experience import Metric, Status
 from foretune.experience.trial import Trial
 from foretune.run.heartbeat import Heartbeat, LivenessCheck, Owner
 from foretune.run.locks import Exclusive, FileLock, Reentrant, ServerLock
-from foretune.run.study import NOTHING, StoreAwayError, Study
+from foretune.run.study import NOTHING, Study
 from foretune.run.study_identity import check_same, differs_in_metrics_only, identity
 from foretune.run.trial_log import Changes
 from foretune.space import Space
 from foretune.stores.addresses import log_ahead, storage_url
 from foretune.stores.optuna.database import StoredTrial, StudyTables
 from foretune.stores.optuna.labels import IDENTITY, OWNER
+from foretune.stores.optuna.storage_errors import explain_storage_errors
 from foretune.stores.optuna.trial_format import ABANDONED, BEAT, NOT_ENDED, Translation
-from foretune.stores.optuna.trial_reader import NOT_FOUND, TrialReader
+from foretune.stores.optuna.trial_reader import TrialReader
 
 if TYPE_CHECKING:
     from optuna import Study as OptunasStudy
@@ -78,7 +78,8 @@ class OptunaStudy(Study):
         """Create the study, or join it where it is the same."""
         _need_optuna()
         address = storage_url(url)
-        with _plain_errors(address, RuntimeError):  # of Optuna, where the tables are not its own
+        # Optuna raises a RuntimeError where the tables are not its own.
+        with explain_storage_errors(address, RuntimeError):
             # Tables too are created by one process only.
             everything = Reentrant(_exclusive(address, "foretune"))
             with everything.hold():
@@ -235,8 +236,8 @@ class OptunaStudy(Study):
                 self._storage.set_trial_system_attr(trial_id, BEAT, self._beats)
 
     def _in_reach(self) -> AbstractContextManager[None]:
-        """What its storage complains of meanwhile is said in one sentence."""
-        return _plain_errors(self.url or "")
+        """Say in one sentence what the storage complains of meanwhile."""
+        return explain_storage_errors(self.url or "")
 
 
 def check_store(given: str) -> None:
@@ -250,7 +251,7 @@ def check_store(given: str) -> None:
         return
     from sqlalchemy import create_engine
 
-    with _plain_errors(address):
+    with explain_storage_errors(address):
         engine = create_engine(address)
         engine.connect().close()
         engine.dispose()
@@ -386,55 +387,3 @@ def _name_metrics(study: "OptunasStudy", metrics: Sequence[Metric]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExperimentalWarning)
         study.set_metric_names([metric.name for metric in metrics])
-
-
-@contextmanager
-def _plain_errors(url: str, *others: type[Exception]) -> Iterator[None]:
-    """Say what a storage complains of, also by `others`, in one sentence."""
-    from optuna.exceptions import StorageInternalError
-    from sqlalchemy.exc import SQLAlchemyError
-
-    complaints: tuple[type[Exception], ...]
-    complaints = (StorageInternalError, SQLAlchemyError, sqlite3.Error, OSError, *others)
-    try:
-        yield
-    except ImportError as error:
-        raise UsageError(
-            f"the store '{hide_passwords(url)}' needs a database driver, but it cannot be imported "
-            f"({error}): install one, such as psycopg[binary] or pymysql",
-            rule="missing-driver",
-        ) from error
-    except KeyError as error:
-        if error.args != (NOT_FOUND,):
-            raise
-        raise UsageError(
-            f"a study must stay in its store while it is worked on, but '{hide_passwords(url)}' "
-            "no longer "
-            "holds it or one of its trials: the same command begins it anew",
-            rule="study-deleted",
-        ) from error
-    except complaints as error:
-        cause = error.__cause__ if isinstance(error, StorageInternalError) else None
-        raise _plain(url, cause or error) from error
-
-
-def _plain(url: str, cause: BaseException) -> UsageError:
-    """The sentence for what a storage complains of."""
-    from sqlalchemy.exc import InterfaceError, OperationalError
-
-    first = next(iter(str(cause).strip().splitlines()), type(cause).__name__)
-    if isinstance(cause, OSError) and cause.strerror:
-        first = f"{cause.strerror} ({cause.filename})" if cause.filename else cause.strerror
-    if isinstance(cause, (InterfaceError, OperationalError)) and not is_sqlite(url):
-        return StoreAwayError(
-            f"the store '{hide_passwords(url)}' must be within reach, but it says: {first}; once "
-            "that is "
-            "mended, the same command resumes",
-            rule="store-away",
-        )
-    return UsageError(
-        f"the store '{hide_passwords(url)}' must be within reach and of this version of Optuna, "
-        "but it "
-        f"says: {first}; once that is mended, the same command resumes",
-        rule="store-refused",
-    )
