@@ -13,11 +13,11 @@ from foretune.numerics.lambdamart import Ranker, relevances
 from foretune.space import Encoded
 
 TOP = 10
-"""NDCG looks at so many of the first places."""
+"""The number of first places that NDCG uses."""
 PANEL, ONE_IN = 8, 4
-"""So many sources are heard for a target, but no more than one in four of all."""
+"""The most sources for a target, but at most a quarter of all."""
 RANKING_WEIGHT = 0.1
-"""What the first place of the ranking model counts, in units of rank correlation."""
+"""The weight of the ranking model's first place, in units of rank correlation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class MetaFeatures:
 
     @classmethod
     def of(cls, described: Sequence[Mapping[str, float]]) -> "MetaFeatures":
-        """All that is known of any of the datasets."""
+        """Return all meta-features that any of the datasets has."""
         names = tuple(sorted({name for each in described for name in each}))
         rows = [[each.get(name, np.nan) for name in names] for each in described]
         return cls(names, np.array(rows, dtype=np.float64).reshape(len(rows), len(names)))

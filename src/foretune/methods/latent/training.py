@@ -23,19 +23,19 @@ BATCH = 32
 """Evaluations of each algorithm in one step."""
 RATE = 0.01
 BETA = 1e-4
-"""How much deceiving the classifiers counts."""
+"""The weight of deceiving the classifiers."""
 
 Layers: TypeAlias = list[Layer]
 """Weights (networks, inputs, outputs) and biases (networks, outputs), stacked."""
 
 
 class AdversarialNetworks(NamedTuple):
-    """All that is trained."""
+    """All trained networks."""
 
     embedding: Layers
-    """One network an algorithm."""
+    """One network for each algorithm."""
     classifiers: Layers
-    """One network a pair of algorithms."""
+    """One network for each pair of algorithms."""
 
 
 class SourceEvaluations(NamedTuple):
@@ -46,7 +46,7 @@ class SourceEvaluations(NamedTuple):
     gap: jax.Array
     """(M, R), how much worse than the best each evaluation is."""
     counts: jax.Array
-    """(M,), how many of the R rows are evaluations."""
+    """(M,), the number of the R rows that are evaluations."""
 
 
 def initial_networks(rng: np.random.Generator, algorithms: int, width: int) -> AdversarialNetworks:
@@ -113,7 +113,7 @@ def pre_training_loss(
 def pre_train(
     source: SourceEvaluations, beta: float, *, steps: int, seed: int
 ) -> AdversarialNetworks:
-    """The networks of one source after so many steps of Adam.
+    """Return the networks of one source after `steps` steps of Adam.
 
     Several sources are trained one after the other: side by side under `vmap` they take longer,
     since XLA multiplies stacks of small matrices one by one all the same.

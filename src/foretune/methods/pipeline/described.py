@@ -1,4 +1,4 @@
-"""What a task's description says about which pipelines suit it.
+"""The effect of a task's meta-features on which pipelines suit it.
 
 On a small noisy table a few strong bounds on the model win, on a large clean one they lose; how
 well very cheap models do tells the two apart before the first trial. So the mean that the network
@@ -34,10 +34,10 @@ COMPONENTS = 6
 FARTHEST = 2.5
 """Standard deviations from past tasks after which a description counts as no farther."""
 LEAST_TASKS = 10
-"""Fewer say nothing about how descriptions and tasks go together."""
+"""With fewer tasks, nothing is learnt from meta-features."""
 FOLDS = 5
 PENALTIES = (1.0, 10.0, 100.0)
-"""Of the ridge regression, in tasks."""
+"""The penalties of the ridge regression, in tasks."""
 LEAST_SPREAD = 1e-9
 MOST_AXES = 136
 """So many neurons the networks of the shipped spaces have. The regression costs their cube: wider
@@ -174,7 +174,7 @@ class Described:
 
     @classmethod
     def of_arrays(cls, names: Sequence[str], arrays: Mapping[str, Floats], left: float) -> Self:
-        """What `arrays` has given."""
+        """Read what `arrays` returned."""
         scale = np.where(arrays["scale"] > 0, arrays["scale"], np.inf)
         reading = FeatureReading(tuple(names), arrays["centre"], scale, arrays["functions"])
         return cls(reading, arrays["weights"], left)
@@ -185,11 +185,11 @@ class _Past:
     """What the regression needs of one past task, whose n rows count 1 together."""
 
     psi: Floats
-    """(p,), what is read of its description."""
+    """(p,), the numbers that are read from its meta-features."""
     gram: Floats
     """(hidden + 1, hidden + 1), mean products of what the last layer reads, and 1."""
     moment: Floats
-    """(hidden + 1,), mean products with what the learnt mean leaves over."""
+    """(hidden + 1,), mean products with the residuals of the learnt mean."""
     squares: float
     """The mean square of that."""
 
@@ -214,11 +214,11 @@ class _Normal:
     gram: Floats
     moment: Floats
     read: int
-    """How many functions of the meta-features there are."""
+    """The number of functions of the meta-features."""
 
     @classmethod
     def of(cls, past: Sequence[_Past]) -> Self:
-        """The equations of all rows of these tasks."""
+        """Return the equations of all rows of these tasks."""
         # The Gram matrix of products is the Kronecker product of the Gram matrices.
         size = len(past[0].moment) * len(past[0].psi)
         gram: Floats = np.zeros((size, size))
@@ -229,11 +229,11 @@ class _Normal:
         return cls(gram, moment, len(past[0].psi))
 
     def without(self, other: "_Normal") -> "_Normal":
-        """The equations without those tasks."""
+        """Return the equations without those tasks."""
         return _Normal(self.gram - other.gram, self.moment - other.moment, self.read)
 
     def solve(self, penalty: float) -> Floats:
-        """The weights (hidden + 1, p) of the ridge regression."""
+        """Return the weights (hidden + 1, p) of the ridge regression."""
         gram = self.gram.copy()
         gram[np.diag_indices_from(gram)] += penalty
         weights = np.asarray(np.linalg.solve(gram, self.moment), dtype=np.float64)
@@ -241,7 +241,7 @@ class _Normal:
 
 
 def _held_out_loss(past: Sequence[_Past], whole: _Normal, seed: int) -> dict[float, float]:
-    """By penalty: the part of the squares that is left on tasks which were not learnt from."""
+    """Return {penalty: the share of the squares that is left on unseen tasks}."""
     fold = np.random.default_rng(seed).permutation(len(past)) % FOLDS
     left = dict.fromkeys(PENALTIES, 0.0)
     for k in range(FOLDS):

@@ -1,4 +1,4 @@
-"""A network learnt on one space, used on another: what is new is trained, the rest stays fast.
+"""A network that was learnt on one space and is used on another. Only new parts are trained.
 
 Weights are matched by the keys of what they connect (`layout.py`). An algorithm that past tasks
 did not know begins with what the known algorithms of its stage have on average, whatever its
@@ -23,22 +23,22 @@ from foretune.numerics.networks import Layers
 from foretune.space import Space
 
 LOOKED_AT = 1000
-"""So many configurations say what the encoders give on average."""
+"""The number of configurations that the encoders' outputs are averaged over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """A learnt network on another space than its own."""
+    """A learnt network on another space."""
 
     model: DeepPipe
     new: tuple[tuple[Singles, Singles], ...]
     """1 for each weight and bias that past tasks did not teach."""
     notes: tuple[str, ...]
-    """What the space has that the past tasks' had not, in words."""
+    """The new parts of the space, in words."""
 
 
 def grown(learnt: DeepPipe, space: Space) -> Grown:
-    """The learnt network on a space that shares at least one algorithm with its own."""
+    """Return the learnt network on a space that shares at least one algorithm with its own."""
     layout = NetworkLayout.of(space, learnt.layout.sizes, like=learnt.layout)
     _check_related(learnt.layout, layout)
     old, new = PipelineEmbedding(learnt.layout), PipelineEmbedding(layout)
@@ -176,7 +176,7 @@ def _begins_random(known: NetworkLayout, new: PipelineEmbedding, number: int) ->
 
 
 def _new_algorithms(old: NetworkLayout, new: NetworkLayout) -> Choices:
-    """New ones of stages that past tasks knew."""
+    """Return the new algorithms of stages that past tasks knew."""
     stages, known = {stage.name for stage in old.stages}, set(old.choice_keys)
     return Choices(
         tuple(
@@ -189,7 +189,7 @@ def _new_algorithms(old: NetworkLayout, new: NetworkLayout) -> Choices:
 
 
 def additions(old: NetworkLayout, new: NetworkLayout) -> list[str]:
-    """What the new layout's space has that the old one's had not, in words."""
+    """Return the parts of the new layout's space that the old one lacks, in words."""
     stages = {stage.name for stage in old.stages}
     algorithms = set(old.choice_keys)
     inputs = set(old.input_keys)

@@ -31,7 +31,7 @@ from foretune.space import Encoded, Space
 
 VERSION = 1
 FIRST_LOOK = 2000
-"""So many configurations set the lengthscale that training starts from."""
+"""The number of configurations that set the lengthscale at the start of training."""
 DESCRIBED = "described."
 """Before the names of its arrays."""
 
@@ -46,7 +46,7 @@ class DeepPipePrior(Prior):
     can_continue: ClassVar[bool] = True
     """The artifact's kind, which keeps priors of different variants apart."""
     described: Described | None = None
-    """What a task's meta-features say about it, where past tasks have some and it helps."""
+    """The effect of meta-features, if past tasks have some and it helps."""
 
     def surrogate(self, target: Target) -> Surrogate:
         """The learnt network; on a larger space, with new encoders that the target's trials train.
@@ -75,7 +75,7 @@ class DeepPipePrior(Prior):
         return DeepPipeSurrogate(tuned, larger.notes)
 
     def opening(self, target: Target) -> Encoded:
-        """The portfolio, as far as the target's space has its algorithms."""
+        """Return the part of the portfolio whose algorithms the target's space has."""
         if target.space == self.first.space:
             return self.first
         names = set(target.space.names)
@@ -115,14 +115,14 @@ class DeepPipeLearner(Learner):
 
     sizes: Sizes
     scores: Callable[[Floats], Floats]
-    """How a past task's losses become what the network learns to predict, up to their unit."""
+    """Turns a past task's losses into the scores that the network learns to predict."""
     kind: str = "foretune-deeppipe"
     can_continue: ClassVar[bool] = True
 
     def learn(
         self, experience: Experience | None, *, seed: int, progress: Progress
     ) -> DeepPipePrior:
-        """Algorithm 1, and the greedy portfolio."""
+        """Learn the network (Algorithm 1) and the greedy portfolio."""
         from foretune.methods.pipeline.training import initial_network
 
         experience = require_experience(experience)
@@ -135,7 +135,7 @@ class DeepPipeLearner(Learner):
     def continue_from(
         self, earlier: Prior, experience: Experience, *, seed: int, progress: Progress
     ) -> DeepPipePrior:
-        """The network after a few more steps, at the last and lowest rate, on all tasks."""
+        """Train a few more steps on all tasks, at the last and lowest rate."""
         if not isinstance(earlier, DeepPipePrior) or earlier.first.space != experience.space:
             return self.learn(experience, seed=seed, progress=progress)
         start = earlier.model
@@ -163,7 +163,7 @@ class DeepPipeLearner(Learner):
         return DeepPipePrior(model, first, self.kind, described)
 
     def _all(self, experience: Experience) -> tuple[list[PastTask], list[Mapping[str, float]]]:
-        """All tasks with a success, and their meta-features."""
+        """Return all tasks with a success, and their meta-features."""
         named = tasks_with_success(experience, experience.tasks)
         tasks = past_tasks(experience.only(named), self.scores)
         return tasks, [experience.meta_features.get(name, {}) for name in named]
@@ -191,14 +191,14 @@ class DeepPipeLearner(Learner):
 
 
 def tasks_with_success(experience: Experience, names: Iterable[str]) -> list[str]:
-    """Those of some tasks on which anything has succeeded: nothing is learnt from the others."""
+    """Return the tasks that have a success. Nothing is learnt from the others."""
     return [name for name in names if experience.task(name).is_success.any()]
 
 
 def parts(
     experience: Experience, transform: Callable[[Floats], Floats], seed: int
 ) -> tuple[list[PastTask], list[PastTask]]:
-    """The tasks that train and those that validate; one task alone does both."""
+    """Return the tasks that train and those that validate. A single task does both."""
     split = learning_split(experience)
     train = tasks_with_success(experience, split.train)
     validation = tasks_with_success(experience, split.validation)

@@ -39,7 +39,7 @@ GROWTH = 1.25
 
 @dataclass(frozen=True, slots=True)
 class LatentPoints:
-    """Where n pipelines lie."""
+    """The places of n pipelines in the latent space."""
 
     u: Floats
     """(n, latent), embeddings in which the learnt lengthscale is the process's most probable; with
@@ -60,7 +60,7 @@ class Choices:
     """(stage, algorithm) in the space's structure."""
 
     def uses_any(self, configs: Encoded) -> Bools:
-        """(n,), which configurations use any of them."""
+        """Return (n,), whether each configuration uses any of them."""
         found = np.zeros(len(configs), dtype=bool)
         if self.places:
             chosen = configs.space.structure.algorithm_of(configs.values)
@@ -82,7 +82,7 @@ class DeepPipe:
     new: Choices = Choices()
     """The algorithms that past tasks did not know."""
     shares: Shares = smooth_shares
-    """How the target's trials become scores."""
+    """Turns the target's trials into scores."""
 
     def place(self, configs: Encoded) -> LatentPoints:
         """The pipelines in the scaled latent space.
@@ -131,7 +131,7 @@ class DeepPipe:
 
     @property
     def start(self) -> GPHyper:
-        """The learnt kernel in the scaled latent space."""
+        """Return the learnt kernel in the scaled latent space."""
         default = GPHyper.default(self.groups)
         return GPHyper(default.log_lengthscales, self.log_signal, self.log_noise)
 
@@ -143,26 +143,26 @@ class DeepPipe:
 
 
 class NetworkSource(Protocol):
-    """Where the network for some observations comes from."""
+    """A source of the network for some observations."""
 
     def after(self, configs: Encoded, losses: Floats) -> tuple[DeepPipe, Places]:
-        """The network after the target's trials (n, L) so far: a pure function of them."""
+        """Return the network after the target's trials (n, L). It depends on these only."""
 
 
 @dataclass(frozen=True, slots=True)
 class FixedNetwork:
-    """The network of past tasks, whatever the target's trials."""
+    """The network of past tasks, for any trials of the target."""
 
     model: DeepPipe
     places: Places
 
     @classmethod
     def on(cls, model: DeepPipe, pool: Encoded | None) -> "FixedNetwork":
-        """With the pool's embeddings computed once."""
+        """Make a source that computes the pool's embeddings once."""
         return cls(model, CachedOnPool(model.place, pool))
 
     def after(self, configs: Encoded, losses: Floats) -> tuple[DeepPipe, Places]:
-        """Always the same."""
+        """Return the same network always."""
         del configs, losses
         return self.model, self.places
 
@@ -176,13 +176,13 @@ class PipelinePosterior(Posterior):
     best: float
 
     def predict(self, x: Encoded) -> Prediction:
-        """Mean and standard deviation of the loss, in the unit of past tasks."""
+        """Return mean and standard deviation of the loss, in the unit of past tasks."""
         at = self.places(x)
         mean, std = self.model.predict(at.u)
         return Prediction(at.mean + mean, std)
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
-        """Joint draws of the loss."""
+        """Draw the losses jointly."""
         at = self.places(x)
         return at.mean + self.model.sample(at.u, n, np.random.default_rng(seed))
 
@@ -196,10 +196,10 @@ class DeepPipeSurrogate(Surrogate):
 
     source: NetworkSource
     notes: tuple[str, ...] = ()
-    """What the target's space has that the past tasks' had not."""
+    """The parts of the target's space that past tasks did not have."""
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
-        """The process after all successful trials."""
+        """Return the process after all successful trials."""
         del seed
         good = seen.successes()
         real = np.flatnonzero(~good.believed)

@@ -12,9 +12,9 @@ from foretune.numerics.normalise import share_of_better
 PIPELINES = 5
 """I of Algorithm 2."""
 MOST_CELLS = 50_000_000
-"""A larger table of tasks and configurations is not made."""
+"""The largest table of tasks and configurations."""
 BEST_OF_EACH = 20
-"""Then so many of the best configurations of each task may be chosen."""
+"""With a larger table, this number of best configurations of each task may be chosen."""
 
 
 def portfolio(tasks: Sequence[PastTask], k: int = PIPELINES) -> Ints:

@@ -18,13 +18,13 @@ STEPS = 300
 
 @dataclass(frozen=True, slots=True)
 class RandomNetworkPrior(Prior):
-    """Nothing was learnt: the seed of the network's first weights."""
+    """A prior without knowledge: the seed of the network's first weights."""
 
     sizes: Sizes
     seed: int
 
     def surrogate(self, target: Target) -> Surrogate:
-        """A surrogate whose network the target's trials train."""
+        """Return a surrogate whose network learns from the target's trials."""
         from foretune.methods.pipeline.training import TunedNetwork, initial_network
 
         layout = NetworkLayout.of(target.space, self.sizes)
@@ -46,7 +46,7 @@ class RandomNetworkLearner(Learner):
     def learn(
         self, experience: Experience | None, *, seed: int, progress: Progress
     ) -> RandomNetworkPrior:
-        """A prior that only remembers the seed."""
+        """Return a prior that keeps the seed."""
         del experience, progress
         return RandomNetworkPrior(self.sizes, seed)
 

@@ -103,19 +103,19 @@ def schedules_for(tasks: Sequence[PastTask]) -> list[Schedule]:
 
 
 def refreshing(tasks: Sequence[PastTask]) -> list[Schedule]:
-    """A short training at the lowest rate, for a network that knows nearly all of the tasks."""
+    """Return a short training at the lowest rate, for a network that knows nearly all tasks."""
     *_, last = schedules_for(tasks)
     return [replace(last, most_chunks=MOST_REFRESHED)]
 
 
 @dataclass(frozen=True)
 class TunedNetwork:
-    """A network that is tuned to the target's own trials, the whole or the parts that are new."""
+    """A network whose weights, all or new ones, are tuned to the target's own trials."""
 
     start: DeepPipe
     pool: Encoded | None
     trainable: Parts | None = None
-    """Which weights move; all, and the kernel too, where None."""
+    """The weights that move; None means all, and the kernel too."""
     steps: int = 100
     growth: float = 1.0
     """It is tuned again whenever the trials have grown by this factor, always from `start`."""
@@ -125,7 +125,7 @@ class TunedNetwork:
     )
 
     def after(self, configs: Encoded, losses: Floats) -> tuple[DeepPipe, Places]:
-        """The network tuned to the last prefix of the trials (n, L) that is due."""
+        """Return the network tuned to the last prefix of the trials (n, L) that is due."""
         n = last_due(len(losses), self.growth)
         prefix = configs.take(np.arange(n))
         key = sha256(prefix.values.tobytes() + losses[:n].tobytes()).digest()

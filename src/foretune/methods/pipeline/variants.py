@@ -1,4 +1,4 @@
-"""The methods of this room, as learners for the registry."""
+"""The methods of this folder, as learners for the registry."""
 
 from foretune.methods.pipeline.layout import Sizes
 from foretune.methods.pipeline.learn import DeepPipeLearner
@@ -8,12 +8,12 @@ from foretune.numerics.transforms import standardise
 
 
 def deeppipe() -> DeepPipeLearner:
-    """DeepPipe with a learnt mean, on scores that keep the best of a task apart."""
+    """Return the learner of DeepPipe with a learnt mean, on scores that keep the best apart."""
     return DeepPipeLearner(Sizes(learns_mean=True), midrank_scores)
 
 
 def deeppipe_paper() -> DeepPipeLearner:
-    """DeepPipe as published: no mean, standardised losses, the kernel tuned at every trial."""
+    """Return the learner of the published DeepPipe: no mean, standardised losses."""
     return DeepPipeLearner(Sizes(), standardise, "foretune-deeppipe-paper")
 
 

@@ -24,12 +24,12 @@ SHRINK = 0.5
 TOLERANCE = 0.01
 """Tuning ends when no scorer's objective falls by a larger share in a step."""
 ATTEMPTS = 6
-"""How often a step may be shortened before it is given up."""
+"""The most times that a step is shortened before it is given up."""
 
 
 @dataclass(frozen=True, slots=True)
 class FineTuning:
-    """How far and how long weights are moved."""
+    """The limits of moving the weights."""
 
     variance: float
     """v: how much a weight may differ from its initial value."""
@@ -85,7 +85,7 @@ def _slopes(now: _Point) -> list[Singles]:
 
 
 def _newton(initial: Layers, now: _Point, slopes: list[Singles], tuning: FineTuning) -> Layers:
-    """Where one Newton step of the linearised problem leads."""
+    """Return the result of one Newton step of the linearised problem."""
     kernel = np.float32(tuning.variance) * _kernel(now, slopes)
     gone = _along(initial, now, slopes)
     curvature = now.picture.curvature
