@@ -6,10 +6,11 @@ import pytest
 
 from foretune.errors import UsageError
 from foretune.experience import Metric
+from foretune.run.inline import InlineExecutor
+from foretune.run.named_function import NamedFunction
 from foretune.run.trial_results import (
     MOST_ENTRIES,
     MOST_NOTES,
-    NamedFunction,
     ResultError,
     check_result,
     plain,
@@ -57,8 +58,10 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["objective_for_tests:run", "objective_for_tests:Group.inner"])
 def test_functions_are_found_in_the_folder_and_in_other_processes(folder, name):
     function = NamedFunction(name, folder)
-    assert function({"x": 2}) == 3
-    assert pickle.loads(pickle.dumps(function))({"x": 2}) == 3
+    for each in (function, pickle.loads(pickle.dumps(function))):
+        with InlineExecutor(each) as executor:
+            executor.submit({"x": 2})
+            assert executor.results()[0].result == 3
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,7 @@ class Endless:
     def __init__(self):
         self.now, self.jobs = 0.0, []
 
-    def submit(self, job):
+    def submit(self, job, start):
         self.jobs.append(job)
         return len(self.jobs) - 1
 

@@ -20,6 +20,7 @@ from foretune.run.limit_watch import UNFINISHED_ANSWER, Patience
 from foretune.run.outputs import HEAD_BYTES, TAIL_BYTES, ShortenedOutput
 from foretune.run.pool import CHANNEL_CLOSED, FOREIGN_MESSAGE, NO_LIMITS, ProcessPool
 from foretune.run.ray_pool import _pool, evaluate
+from foretune.run.report_channel import ReportInbox
 from foretune.run.worker import CHANNEL_LOST
 from foretune.run.worker_process import WorkerSetup
 from tests.refusals import warns
@@ -307,14 +308,17 @@ def test_a_worker_whose_parent_is_gone_ends_without_a_traceback(posts):
     for message in (KEY + pickle.dumps(setup.preparation), setup.function)[:posts]:
         parent.post(message)
     parent.close()
-    serve = f"serve({theirs.fileno()}, mmap.mmap(-1, 8), None, None)"
+    inbox = ReportInbox()
+    serve = f"serve({theirs.fileno()}, {inbox.descriptors}, mmap.mmap(-1, 8), None, None)"
     ended = subprocess.run(
         [sys.executable, "-c", f"import mmap; from foretune.run.worker import serve; {serve}"],
-        pass_fds=[theirs.fileno()],
+        pass_fds=[theirs.fileno(), *inbox.descriptors],
         capture_output=True,
         check=False,
     )
     theirs.close()
+    inbox.hand_over()
+    inbox.close()
     assert (ended.returncode, ended.stderr) == (CHANNEL_LOST if posts == 2 else 0, b"")
 
 

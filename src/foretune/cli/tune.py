@@ -223,7 +223,7 @@ def _objective(
     function: str | None, command: str | None, space: "Space", memory_: float | None
 ) -> Any:
     from foretune.run.commands import Command
-    from foretune.run.trial_results import NamedFunction
+    from foretune.run.named_function import NamedFunction
 
     if (function is None) == (command is None):
         raise UsageError(

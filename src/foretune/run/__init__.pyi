@@ -11,6 +11,8 @@ from foretune.run.executor_choice import ExecutorChoice as ExecutorChoice
 from foretune.run.inline import InlineExecutor as InlineExecutor
 from foretune.run.pool import ProcessPool as ProcessPool
 from foretune.run.ray_pool import RayPool as RayPool
+from foretune.run.reports import Report as Report, TrialStart as TrialStart
+from foretune.run.running_trial import RunningTrial as RunningTrial
 from foretune.run.study import (
     MemoryStudy as MemoryStudy,
     Study as Study,

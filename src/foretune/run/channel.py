@@ -153,7 +153,10 @@ class WorkerEnd:
 
     def send(self, message: bytes, key: bytes) -> None:
         """Send a message for the job that the key came with."""
-        for part in (frame(message, key), message):
+        header = frame(message, key)
+        # One write for a short message: each write takes its own share of the socket's buffer.
+        is_short = len(message) <= CHUNK_BYTES
+        for part in (header + message,) if is_short else (header, message):
             rest = memoryview(part)
             while rest:
                 rest = rest[os.write(self._descriptor, rest) :]

@@ -6,6 +6,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from foretune.errors import UsageError
 from foretune.experience import Status
 from foretune.run.call import Answer
+from foretune.run.reports import Listener, TrialStart
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -88,8 +89,17 @@ class Executor(Protocol[Job_contra, Result]):
     workers: int
     """How many jobs run at the same time."""
 
-    def submit(self, job: Job_contra) -> int:
-        """Queue a job and return its key."""
+    def submit(self, job: Job_contra, start: TrialStart | None = None) -> int:
+        """Queue a job and return its key.
+
+        start: what the trial is told about itself. Default: the key is its number.
+        """
+
+    def listen(self, listener: Listener) -> None:
+        """Pass all that running jobs report to a listener, from the next job on.
+
+        It is called within `results`, in the thread that calls that. What it raises ends `results`.
+        """
 
     def results(self, timeout: float | None = None) -> list[Outcome[Result]]:
         """The outcomes since the last call, waiting for the first one at most `timeout` seconds.

@@ -1,6 +1,5 @@
 """Where trials run: in processes of this machine, or on a Ray cluster."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING
 from foretune.errors import EXTRAS, MissingExtraError, UsageError
 from foretune.run.executor import Job, Limits, Result
 from foretune.run.pool import ProcessPool
+from foretune.run.running_trial import TrialFunction
 
 if TYPE_CHECKING:
     from foretune.run.ray_pool import RayPool
@@ -49,7 +49,7 @@ class ExecutorChoice:
         return self.kind == "processes"
 
     def pool(
-        self, function: Callable[[Job], Result], *, workers: int, limits: Limits
+        self, function: TrialFunction[Job, Result], *, workers: int, limits: Limits
     ) -> "ProcessPool[Job, Result] | RayPool[Job, Result]":
         """An executor for a function."""
         if self.is_here:

@@ -13,7 +13,8 @@ import time
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Generic
 
 from foretune.errors import ForetuneError, ForetuneWarning
@@ -21,6 +22,8 @@ from foretune.experience import Status
 from foretune.run.channel import ForeignMessageError
 from foretune.run.executor import Job, Limits, Outcome, Result, check_workers
 from foretune.run.limit_watch import USUAL_PATIENCE, Guard, Patience
+from foretune.run.reports import Listener, TrialStart
+from foretune.run.running_trial import TrialFunction
 from foretune.run.worker import CHANNEL_LOST, CPU_SIGNAL
 from foretune.run.worker_process import Verdict, Worker, WorkerSetup
 
@@ -54,7 +57,7 @@ class ProcessPool(Generic[Job, Result]):
 
     def __init__(
         self,
-        function: Callable[[Job], Result],
+        function: TrialFunction[Job, Result],
         *,
         workers: int = 1,
         limits: Limits = NO_LIMITS,
@@ -68,6 +71,7 @@ class ProcessPool(Generic[Job, Result]):
         # The guard holds workers: those of a pool that is given up without `close` are to end.
         weakref.finalize(self, self._guard.close)
         self._staff: list[Worker] = []
+        self._listener: Listener | None = None
         self._waiting: deque[tuple[int, bytes]] = deque()
         self._submitted = 0
         self._failed_starts = 0
@@ -83,13 +87,18 @@ class ProcessPool(Generic[Job, Result]):
         while len(self._staff) < self.workers:
             self._hire()
 
-    def submit(self, job: Job) -> int:
+    def submit(self, job: Job, start: TrialStart | None = None) -> int:
         """Queue a job and return its key."""
         key = self._submitted
         self._submitted += 1
-        self._waiting.append((key, pickle.dumps(job)))
+        is_heard = self._listener is not None
+        self._waiting.append((key, pickle.dumps((job, start or TrialStart(key), is_heard))))
         self._assign()
         return key
+
+    def listen(self, listener: Listener) -> None:
+        """Call this with all that jobs report, those that are submitted from now on."""
+        self._listener = listener
 
     def results(self, timeout: float | None = None) -> list[Outcome[Result]]:
         """The outcomes since the last call, waiting for the first one at most `timeout` seconds."""
@@ -105,6 +114,8 @@ class ProcessPool(Generic[Job, Result]):
                 elif worker.channel.fileno() in spoke:
                     worker.flush()
                     outcome = self._heard(worker)
+                elif worker.inbox.fileno() in spoke:
+                    outcome = self._hear_reports(worker)
                 outcomes += [outcome] if outcome is not None else []
             if end is not None and time.monotonic() >= end:
                 break
@@ -151,6 +162,8 @@ class ProcessPool(Generic[Job, Result]):
         for worker in self._staff:
             sending = select.POLLOUT if worker.channel.has_unsent else 0
             poller.register(worker.channel, select.POLLIN | sending)
+            if worker.inbox.is_open:
+                poller.register(worker.inbox, select.POLLIN)
         left = LOOK_FOR_DEAD_SECONDS if end is None else end - time.monotonic()
         patience = min(LOOK_FOR_DEAD_SECONDS, max(0.0, left))
         return {descriptor for descriptor, _ in poller.poll(math.ceil(1000 * patience))}
@@ -166,7 +179,24 @@ class ProcessPool(Generic[Job, Result]):
             return self._replace_confused(worker)
         if worker.ready:
             self._failed_starts = 0
-        return None if answer is None or key is None else Outcome.of(key, answer)
+        if answer is None or key is None:
+            return None
+        self._take_last_reports(worker, key)
+        return Outcome.of(key, answer)
+
+    def _hear_reports(self, worker: Worker) -> Outcome[Result] | None:
+        """Pass on what a running trial has reported."""
+        try:
+            worker.pass_reports(worker.key, self._listener)
+        except ForeignMessageError:
+            return self._replace_confused(worker)
+        return None
+
+    def _take_last_reports(self, worker: Worker, key: int) -> None:
+        """Pass on what a trial reported before it ended: all of it has arrived."""
+        with suppress(ForeignMessageError):
+            while worker.pass_reports(key, self._listener):
+                pass
 
     def _replace_confused(self, worker: Worker) -> Outcome[Result] | None:
         """Replace a worker that says what is no answer: this costs the trial that it has."""
@@ -183,6 +213,8 @@ class ProcessPool(Generic[Job, Result]):
         """Clear away a worker that has ended, and say what that means for its trial."""
         self._staff.remove(worker)
         self._guard.watch(self._staff)
+        if worker.key is not None:
+            self._take_last_reports(worker, worker.key)
         code = worker.end()
         verdict = worker.verdict
         if not worker.ready:

@@ -10,7 +10,6 @@ import os
 import pickle
 import time
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Generic
@@ -20,6 +19,8 @@ from foretune.experience import Status
 from foretune.run.call import one_line, unsendable
 from foretune.run.executor import Job, Limits, Outcome, Result, check_workers
 from foretune.run.pool import NO_LIMITS, ProcessPool
+from foretune.run.reports import Listener, TrialStart
+from foretune.run.running_trial import TrialFunction
 
 MOST_RERUNS = 3
 """How often a lost trial is run again; one lost even then may be what takes the machines down."""
@@ -34,6 +35,7 @@ class _RayTask:
 
     key: int
     job: Any
+    start: TrialStart
     lost: int = 0
     """How often it was lost."""
     since: float = 0.0
@@ -51,7 +53,7 @@ class RayPool(Generic[Job, Result]):
 
     def __init__(
         self,
-        function: Callable[[Job], Result],
+        function: TrialFunction[Job, Result],
         *,
         workers: int = 1,
         limits: Limits = NO_LIMITS,
@@ -88,14 +90,23 @@ class RayPool(Generic[Job, Result]):
         self._remote = self._ray.remote(num_cpus=1, max_retries=0)(evaluate)
         self._luggage = self._ray.put(self._ray.cloudpickle.dumps(self._function))
 
-    def submit(self, job: Job) -> int:
+    def submit(self, job: Job, start: TrialStart | None = None) -> int:
         """Queue a job and return its key."""
         self.start()
         key = self._submitted
         self._submitted += 1
-        self._waiting.append(_RayTask(key, job))
+        self._waiting.append(_RayTask(key, job, start or TrialStart(key)))
         self._assign()
         return key
+
+    def listen(self, listener: Listener) -> None:
+        """Refuse to listen: reports do not travel through a cluster yet."""
+        raise UsageError(
+            "reports of running trials are heard on this machine only, but trials are to run on "
+            "Ray: use processes",
+            rule="reports-on-ray",
+            value=listener,
+        )
 
     def results(self, timeout: float | None = None) -> list[Outcome[Result]]:
         """The outcomes since the last call, waiting for the first one at most `timeout` seconds."""
@@ -151,7 +162,8 @@ class RayPool(Generic[Job, Result]):
         while self._waiting and len(self._running) < self.workers:
             task = self._waiting.popleft()
             task.since = time.monotonic()
-            self._running[self._remote.remote(self._luggage, self._limits, task.job)] = task
+            sent = self._remote.remote(self._luggage, self._limits, task.job, task.start)
+            self._running[sent] = task
 
     def _heard(self, ended: Any) -> Outcome[Result] | None:
         """What came of a task; None if it was lost and will be run again."""
@@ -203,10 +215,12 @@ class Packed:
         raise NotImplementedError
 
 
-def evaluate(function: bytes, limits: Limits, job: Any) -> Outcome[bytes]:
+def evaluate(
+    function: bytes, limits: Limits, job: Any, start: TrialStart | None = None
+) -> Outcome[bytes]:
     """One trial, in a process beside this one, with its result pickled."""
     pool = _pool(function, limits)
-    key = pool.submit(job)
+    key = pool.submit(job, start)
     while True:
         for outcome in pool.results():
             if outcome.key == key:  # and not of a job that was given up

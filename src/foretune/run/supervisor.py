@@ -32,8 +32,13 @@ LAST_WORDS_SECONDS = 1.0
 STDERR = 2
 
 
-def main(descriptor: int, cpu_limit: float | None, most_bytes: int | None) -> None:
-    """Fork the process that evaluates trials, and watch over it until it ends."""
+def main(
+    descriptor: int, reports: tuple[int, int], cpu_limit: float | None, most_bytes: int | None
+) -> None:
+    """Fork the process that evaluates trials, and watch over it until it ends.
+
+    reports: the descriptors of its `ReportOutbox`.
+    """
     inherit_orphans()
     # Standard output is the command's own, for its result; what trials print goes with the rest.
     with suppress(OSError):
@@ -49,7 +54,8 @@ def main(descriptor: int, cpu_limit: float | None, most_bytes: int | None) -> No
     own = os.getpid()
     watched = os.fork()
     if watched:
-        os.close(output)
+        for each in (output, *reports):
+            os.close(each)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         supervisor = Supervisor(watched, descriptor, printed, ended, counter)
         _end_like(supervisor.watch())
@@ -63,7 +69,7 @@ def main(descriptor: int, cpu_limit: float | None, most_bytes: int | None) -> No
         os.close(each)
     from foretune.run.worker import serve
 
-    serve(descriptor, counter, cpu_limit, most_bytes)
+    serve(descriptor, reports, counter, cpu_limit, most_bytes)
 
 
 def _wake_up(number: int, frame: FrameType | None) -> None:

@@ -1,17 +1,14 @@
-"""What a trial may return, and functions of the user's that are found by name."""
+"""What a trial may return."""
 
-import importlib
 import json
 import math
 import reprlib
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foretune.errors import ForetuneError, UsageError
+from foretune.errors import ForetuneError
 from foretune.run.call import one_line
 
 if TYPE_CHECKING:
@@ -87,14 +84,14 @@ def plain(result: Any) -> Any:
 
 def _plain_name(name: Any) -> str:
     # A text of a class of its own would bring its own comparison along.
-    return str.__str__(name)[:] if isinstance(name, str) else _value_text(name)
+    return str.__str__(name)[:] if isinstance(name, str) else show_briefly(name)
 
 
 def _plain_value(value: Any) -> Any:
     if type(value) in (float, Unusable) or (type(value) is int and abs(value) <= LARGEST_WHOLE):
         return value
-    number = _as_float(value)
-    return Unusable(_value_text(value)) if number is None else number
+    number = as_float(value)
+    return Unusable(show_briefly(value)) if number is None else number
 
 
 def _plain_notes(notes: Any) -> Any:
@@ -114,7 +111,7 @@ def check_result(result: Any, metrics: "Sequence[Metric]") -> Measured:
         if len(metrics) > 1:
             names = ", ".join(metric.name for metric in metrics)
             raise ResultError(
-                f"the result must be a mapping with {names}, but got {_value_text(result)}",
+                f"the result must be a mapping with {names}, but got {show_briefly(result)}",
                 rule="not-a-mapping",
             )
         return Measured({metrics[0].name: _require_finite(metrics[0].name, result)})
@@ -137,7 +134,7 @@ def _require_finite(name: str, value: Any) -> float:
     number = finite(value)
     if number is None:
         raise ResultError(
-            f"the result '{name}' must be a finite number, but got {_value_text(value)}",
+            f"the result '{name}' must be a finite number, but got {show_briefly(value)}",
             rule="not-finite",
             field=name,
         )
@@ -146,11 +143,12 @@ def _require_finite(name: str, value: Any) -> float:
 
 def finite(value: Any) -> float | None:
     """The number; None for whatever else, such as a whole number that is too large for a float."""
-    number = _as_float(value)
+    number = as_float(value)
     return number if number is not None and math.isfinite(number) else None
 
 
-def _as_float(value: Any) -> float | None:
+def as_float(value: Any) -> float | None:
+    """Return the number, also NaN or infinity; None for texts and all else that is no number."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return None
     try:
@@ -159,7 +157,8 @@ def _as_float(value: Any) -> float | None:
         return None
 
 
-def _value_text(value: Any) -> str:
+def show_briefly(value: Any) -> str:
+    """Return a short text that shows a value of any kind."""
     try:
         return _SHORT.repr(value)[:LONGEST_SHOWN]
     except (Exception, SystemExit):  # as of whole numbers with thousands of digits
@@ -173,74 +172,3 @@ def _notes(given: Any) -> dict[str, Any]:
         )
     notes: dict[str, Any] = {} if given is None else given
     return notes
-
-
-class NamedFunction:
-    """The function of the user's that `module:function` names, found anew in each process.
-
-    Modules of the folder it was named in are found as well.
-    """
-
-    def __init__(self, name: str, folder: Path) -> None:
-        self.name = name
-        self._folder = str(folder)
-        self._function = _find_function(name, self._folder)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return NamedFunction, (self.name, Path(self._folder))
-
-    def __call__(self, config: dict[str, Any]) -> Any:
-        """What the function makes of a configuration, in numbers and texts."""
-        return plain(self._function(config))
-
-
-def _find_function(name: str, folder: str) -> Callable[[dict[str, Any]], Any]:
-    module_name, colon, path = name.partition(":")
-    if not (module_name and colon and path):
-        raise UsageError(
-            f"a function must be written as module:function, but got '{name}': such as train:run "
-            "for the function run in train.py",
-            rule="function-notation",
-            value=name,
-        )
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    try:
-        found: Any = importlib.import_module(module_name)
-    except (Exception, SystemExit) as error:
-        raise UsageError(
-            f"the module of '{name}' must be one that can be imported from '{folder}', but: "
-            f"{one_line(error)}; {_remedy(name, error)}",
-            rule="module-import",
-            value=name,
-        ) from error
-    for part in path.split("."):
-        if not hasattr(found, part):
-            raise UsageError(
-                f"the function of '{name}' must exist, but there is no '{part}' in "
-                f"{getattr(found, '__name__', found)}: check its name",
-                rule="unknown-function",
-                field=part,
-                value=name,
-            )
-        found = getattr(found, part)
-    if not callable(found):
-        raise UsageError(
-            f"'{name}' must be a function, but it is of type {type(found).__name__}: name "
-            "something that can be called with a configuration",
-            rule="not-callable",
-            value=name,
-        )
-    function: Callable[[dict[str, Any]], Any] = found
-    return function
-
-
-def _remedy(name: str, error: BaseException) -> str:
-    """What to do about a module that cannot be imported."""
-    if isinstance(error, SystemExit):
-        return 'let what ends the program stand under  if __name__ == "__main__":'
-    module, _, function = name.partition(":")
-    dotted = module.removesuffix(".py").strip("./").replace("/", ".")
-    return (
-        "correct the name, or mend the module" if dotted == module else f"write {dotted}:{function}"
-    )

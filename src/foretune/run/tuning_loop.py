@@ -14,6 +14,7 @@ from foretune.experience.trial import Trial
 from foretune.run import stopping
 from foretune.run.background_learning import BackgroundLearning
 from foretune.run.executor import Executor, Outcome, check_positive
+from foretune.run.reports import TrialStart
 from foretune.run.study import StoreAwayError, Study
 from foretune.run.trial_log import Changes
 from foretune.run.trial_results import Measured, ResultError, check_result
@@ -250,7 +251,8 @@ class _Tuning:
         return None
 
     def _submit(self, trial: Trial) -> None:
-        self._running[self._executor.submit(trial.config)] = trial.number
+        key = self._executor.submit(trial.config, TrialStart(trial.number))
+        self._running[key] = trial.number
         self._watch.trial_began(trial)
 
     # Trials that were left behind

@@ -10,15 +10,19 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from multiprocessing import spawn
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from foretune.run.call import Answer, call, unsendable
+from foretune.run.call import Answer, call, cpu_seconds, unsendable
 from foretune.run.channel import KEY_BYTES, WorkerEnd
 from foretune.run.outputs import TrialCounter
 from foretune.run.process_family import children, end_children, has_children, inherit_orphans
+from foretune.run.report_channel import ReportOutbox
+from foretune.run.reports import ReportError
+from foretune.run.running_trial import RunningTrial, call_with_trial
 
 CPU_SIGNAL = signal.SIGPROF
 """What ends a worker whose trial has used its CPU time."""
@@ -37,7 +41,11 @@ TRACKERS = (
 
 
 def serve(
-    descriptor: int, counter: TrialCounter, cpu_limit: float | None, most_bytes: int | None
+    descriptor: int,
+    reports: tuple[int, int],
+    counter: TrialCounter,
+    cpu_limit: float | None,
+    most_bytes: int | None,
 ) -> None:
     """Answer jobs until the parent hangs up."""
     _leave_stopping_to_parent()
@@ -48,8 +56,9 @@ def serve(
     channel = WorkerEnd(_move_up(descriptor))
     # A forked child is a copy of the worker. It must not answer in the place of the worker.
     os.register_at_fork(after_in_child=channel.close)
+    outbox = ReportOutbox(_move_up(reports[0]), reports[1])
     _print_at_once()
-    desk = Desk(channel, counter, cpu_limit, most_bytes)
+    desk = Desk(channel, outbox, counter, cpu_limit, most_bytes)
     function = desk.open()
     while True:
         desk.answer(function)
@@ -61,11 +70,12 @@ class Desk:
     def __init__(
         self,
         channel: WorkerEnd,
+        outbox: ReportOutbox,
         counter: TrialCounter,
         cpu_limit: float | None,
         most_bytes: int | None,
     ) -> None:
-        self._channel, self._counter = channel, counter
+        self._channel, self._outbox, self._counter = channel, outbox, counter
         self._cpu_limit, self._most = cpu_limit, most_bytes
         self._pid = os.getpid()
         self._kept: frozenset[int] = frozenset()
@@ -89,7 +99,13 @@ class Desk:
         key, packed = received[:KEY_BYTES], received[KEY_BYTES:]
         _wait_until_read(sys.__stderr__)
         self._counter.advance()
-        answer = self._pack(self._call(function, pickle.loads(packed)))
+        job, start, is_heard = pickle.loads(packed)
+        self._outbox.begin(key, is_heard)
+        trial = RunningTrial(start, self._outbox, cpu_seconds)
+        called = self._call(partial(call_with_trial, function, trial=trial), job)
+        with contextlib.suppress(ReportError):  # the answer finds the same channel closed
+            trial.close()
+        answer = self._pack(called)
         self._send(pickle.dumps(answer), key)
 
     def _receive(self) -> bytes:

@@ -20,8 +20,10 @@ from foretune.experience import Status
 from foretune.run.call import Answer, one_line, unsendable
 from foretune.run.channel import KEY_BYTES, ForeignMessageError, ParentEnd
 from foretune.run.memory import resident_bytes
+from foretune.run.report_channel import ReportInbox
+from foretune.run.reports import Listener
 
-PROGRAM = "from foretune.run.supervisor import main; main({}, {}, {})"
+PROGRAM = "from foretune.run.supervisor import main; main({}, {}, {}, {})"
 ANSWER_BYTES = 2**16
 """What an answer takes beside its result."""
 LONGEST_ENDING_SECONDS = 10.0
@@ -33,7 +35,7 @@ LONGEST_ENDING_AT_START_SECONDS = 1.0
 class WorkerSetup:
     """What a worker is sent when it starts: the function, and how modules are found."""
 
-    def __init__(self, function: Callable[[Any], Any]) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         self.function = _pack(function)
         """Opened by a process of the same user at the other end of a pipe, and never stored."""
         everything = spawn.get_preparation_data("foretune worker")
@@ -45,7 +47,7 @@ class WorkerSetup:
         self.preparation = {name: each for name, each in everything.items() if name in wanted}
 
 
-def _pack(function: Callable[[Any], Any]) -> bytes:
+def _pack(function: Callable[..., Any]) -> bytes:
     try:
         return pickle.dumps(function)
     except Exception as error:  # of any kind: a function may be an object with code of its own
@@ -75,18 +77,22 @@ class Worker:
 
     def __init__(self, cpu_seconds: float | None, most_bytes: int | None) -> None:
         ours, theirs = socket.socketpair()
+        self.inbox = ReportInbox()
         most_answer = None if most_bytes is None else most_bytes + ANSWER_BYTES
         self.channel = ParentEnd(ours, most_answer)
+        reports = self.inbox.descriptors
+        program = PROGRAM.format(theirs.fileno(), reports, cpu_seconds, most_bytes)
         # Its own session: Ctrl-C reaches the parent only, and what it starts can be ended with it.
         self.process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM.format(theirs.fileno(), cpu_seconds, most_bytes)],
-            pass_fds=[theirs.fileno()],
+            [sys.executable, "-c", program],
+            pass_fds=[theirs.fileno(), *reports],
             env={**os.environ, **ONE_NUMERIC_THREAD},
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )
         # Only the worker holds its end now, so that its death ends the conversation.
         theirs.close()
+        self.inbox.hand_over()
         self.since = time.monotonic()
         """When it was started or got its job."""
         self.ready = False
@@ -112,6 +118,7 @@ class Worker:
         with self._lock:
             self.key, self.since = key, time.monotonic()
             self._secret = secrets.token_bytes(KEY_BYTES)
+            self.inbox.begin()
             self.channel.post(self._secret + job)
 
     def listen(self) -> Answer | None:
@@ -131,6 +138,19 @@ class Worker:
                 raise ForeignMessageError
             self.key = None
         return _unpack_result(message)
+
+    def pass_reports(self, key: int | None, listener: Listener | None) -> bool:
+        """Pass what the job has reported to a listener; False if it has reported nothing new.
+
+        ForeignMessageError when the worker says what is no report of the job.
+        """
+        is_new = False
+        for report in self.inbox.read(self._secret):
+            if key is None or listener is None:
+                raise ForeignMessageError
+            self.inbox.answer(listener(key, report))
+            is_new = True
+        return is_new
 
     def flush(self) -> None:
         """Send more of what the worker has not read yet."""
@@ -179,6 +199,7 @@ class Worker:
             self._gone = True
             self.channel.hang_up()
             self.channel.close()
+            self.inbox.close()
         patience = LONGEST_ENDING_SECONDS if self.ready else LONGEST_ENDING_AT_START_SECONDS
         with suppress(subprocess.TimeoutExpired):
             return self.process.wait(patience)

@@ -1,0 +1,87 @@
+"""Measures what a report of a running trial costs, in process and from a worker process.
+
+    python benchmarks/report_overhead.py [--reports 10000]
+
+A trial reports, and asks after each report whether it is to stop. The times are those that the
+trial sees, on the clock, for one report with its question. The flood reports a million times and
+never asks: it shows what the parent holds then.
+"""
+
+import argparse
+import resource
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from foretune.run import InlineExecutor, ProcessPool, Report, RunningTrial
+
+FLOOD = 1_000_000
+
+
+def ask_each_time(reports: int, trial: RunningTrial) -> list[float]:
+    """Return the seconds of each report with its question, sorted."""
+    seconds = []
+    for step in range(reports):
+        start = time.perf_counter()
+        trial.report(step, 0.5)
+        trial.should_stop()
+        seconds.append(time.perf_counter() - start)
+    return sorted(seconds)
+
+
+def flood(reports: int, trial: RunningTrial) -> list[float]:
+    """Return the mean seconds of a report."""
+    start = time.perf_counter()
+    for step in range(reports):
+        trial.report(step, 0.5)
+    return [(time.perf_counter() - start) / reports]
+
+
+class Count:
+    """Counts what it hears."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def __call__(self, _key: int, _report: Report) -> bool:
+        self.number += 1
+        return False
+
+
+def measure(
+    make: Callable[[Any], AbstractContextManager[Any]], function: Any, reports: int
+) -> tuple[list[float], int, float]:
+    """Return the seconds of reports, how many were heard, and the CPU seconds of this process."""
+    heard, start = Count(), time.process_time()
+    with make(function) as executor:
+        executor.listen(heard)
+        executor.submit(reports)
+        while not (outcomes := executor.results()):
+            pass
+    assert outcomes[0].result is not None, outcomes[0].reason
+    return outcomes[0].result, heard.number, time.process_time() - start
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--reports", type=int, default=10_000)
+    reports = parser.parse_args().reports
+    print(f"{'':12}{'median ms':>12}{'p99 ms':>10}{'mean ms':>10}{'heard':>9}{'CPU s':>8}")
+    for name, make in (("in process", InlineExecutor), ("processes", ProcessPool)):
+        times, heard, cpu = measure(make, ask_each_time, reports)
+        median, late = times[len(times) // 2], times[int(0.99 * len(times))]
+        mean = sum(times) / len(times)
+        print(
+            f"{name:12}{1e3 * median:12.4f}{1e3 * late:10.4f}{1e3 * mean:10.4f}{heard:9}{cpu:8.2f}"
+        )
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    (mean,), heard, cpu = measure(ProcessPool, flood, FLOOD)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    print(f"{'a million':12}{'':12}{'':10}{1e3 * mean:10.4f}{heard:9}{cpu:8.2f}")
+    print(f"the parent grew by {grown:.1f} MB in the flood")
+
+
+if __name__ == "__main__":
+    main()

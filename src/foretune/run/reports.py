@@ -1,0 +1,86 @@
+"""What a running trial reports, and the line on which its reports reach whoever listens."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, TypeAlias
+
+from foretune.errors import ForetuneError
+
+__all__ = ["DirectLine", "Listener", "Report", "ReportError", "ReportLine", "TrialStart"]
+
+
+class ReportError(ForetuneError):
+    """A trial reported something that cannot be used. It fails the trial, with this reason."""
+
+
+class Report(NamedTuple):
+    """What a trial measured at one step."""
+
+    step: float
+    value: float | None
+    """The value of the only metric, where the trial gave it no name. NaN or infinite if the trial
+    diverged."""
+    other_values: dict[str, float]
+    """Values by name."""
+    seconds: float
+    """CPU seconds since the trial was started."""
+
+
+Listener: TypeAlias = Callable[[int, Report], bool]
+"""Gets the key of a job and a report, and returns True if the trial is to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialStart:
+    """What a trial is told about itself when it starts."""
+
+    number: int
+    """Its number in the study."""
+    folder: str | None = None
+    """A folder of its own. None: a temporary folder, which is removed when the call is over."""
+    resumed_from: float | None = None
+    """The last step that it reported before a pause. None: it was not paused."""
+
+
+class ReportLine(Protocol):
+    """How the reports of one trial reach whoever listens."""
+
+    @property
+    def is_heard(self) -> bool:
+        """False if nobody listens."""
+
+    def send(self, report: Report) -> None:
+        """Send a report."""
+
+    def stop_asked(self) -> bool:
+        """Return True if the trial is to stop, by the answer to the last report."""
+
+
+@dataclass
+class DirectLine:
+    """A line within one process: the listener is called at once.
+
+    What the listener raises is not for the trial. It is kept, and the trial is asked to stop.
+    """
+
+    key: int
+    listener: Listener | None
+    error: Exception | None = field(default=None, init=False)
+    _stop: bool = field(default=False, init=False)
+
+    @property
+    def is_heard(self) -> bool:
+        """True if there is a listener, which has raised nothing yet."""
+        return self.listener is not None and self.error is None
+
+    def send(self, report: Report) -> None:
+        """Call the listener."""
+        assert self.listener is not None
+        try:
+            self._stop = self.listener(self.key, report) or self._stop
+        except Exception as error:
+            self.error, self._stop = error, True
+
+    def stop_asked(self) -> bool:
+        """Return True if the listener once said so."""
+        return self._stop
