@@ -203,4 +203,4 @@ def test_auto_says_that_the_front_was_widened():
     optimizer = Optimizer.of(SPACE, objectives=BOTH, seed=0)
     for suggestion in optimizer.ask(5):
         optimizer.tell([Told(hollow(suggestion.config), id=suggestion.id)])
-    assert "one for each objective, chose what widens the front." in optimizer.explain()
+    assert "one for each objective, chose trials that widen the front." in optimizer.explain()
