@@ -68,7 +68,10 @@ def report(methods: Compared) -> None:
     """Average ranks with their 95% confidence, and which differences may be chance."""
     ranks = methods.average_ranks()
     half = np.maximum(ranks.high - ranks.mean, ranks.mean - ranks.low)
-    print(f"\n{methods.name}, {methods.averaged}: average rank after {REPORTED}, over all trials")
+    print(
+        f"\n{methods.name}, {methods.averaging_note}: "
+        f"average rank after {REPORTED}, over all trials"
+    )
     for place, name in enumerate(methods.methods):
         at = [f"{ranks.mean[place, n - 1]:.2f} ± {half[place, n - 1]:.2f}" for n in REPORTED]
         print(f"{name:22s}", *at, f"{ranks.mean[place].mean():.2f}", sep=" | ")

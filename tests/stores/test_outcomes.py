@@ -87,6 +87,6 @@ def test_the_documented_table_is_the_one_of_the_code():
 def test_a_row_has_succeeded_where_a_metric_was_measured_and_no_word_says_otherwise():
     nan = float("nan")
     values = np.array([[1.0, nan], [nan, 2.0], [nan, nan], [1.0, 1.0]])
-    assert evaluation_table.succeeded(values, None).tolist() == [True, True, False, True]
+    assert evaluation_table.find_successes(values, None).tolist() == [True, True, False, True]
     status = np.array([0, 0, 0, Status.FAILED], dtype=np.int8)
-    assert evaluation_table.succeeded(values, status).tolist() == [True, True, False, False]
+    assert evaluation_table.find_successes(values, status).tolist() == [True, True, False, False]

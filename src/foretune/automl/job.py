@@ -117,7 +117,7 @@ class _JobRun:
         data = self._job.data.read(self._clock, self._listener.progress, self._use_sample)
         plan = make_plan(data.table, self._options)
         self._check_ready(data)
-        self._listener.started(plan, data)
+        self._listener.on_start(plan, data)
         self._make_first_model(plan, data.target)
         if self._first.kept and self._clock.remaining_for_model() < LEAST_SEARCH_SECONDS:
             about = describe_fit(plan, task_name(data.table))
@@ -127,7 +127,7 @@ class _JobRun:
             found = self._search(plan, data)
             self._listener.search_ended(found)
             result = self._make_model(found, data)
-        self._listener.finished(result)
+        self._listener.on_finish(result)
         return result
 
     # Before the search
@@ -281,12 +281,12 @@ class _JobRun:
             reason = TOO_LITTLE_MEMORY if isinstance(error, MemoryError) else str(error)
             if self._first.kept is not None:
                 return self._stand_in(found, reason)
-            self._listener.failed(found, reason)
+            self._listener.on_failure(found, reason)
             if isinstance(error, MemoryError):
                 raise UsageError(reason, rule="too-little-memory") from error
             raise
         except KeyboardInterrupt:
-            self._listener.failed(found, "stopped before it was ready")
+            self._listener.on_failure(found, "stopped before it was ready")
             raise
 
     def _fit_and_save(self, found: SearchResult, data: FitData) -> FitResult:

@@ -24,7 +24,7 @@ class JobListener:
     progress: Progress = SILENT
     """Hears how far long work is: reading, learning from the past, fitting."""
 
-    def started(self, plan: "FitPlan", data: "FitData") -> None:
+    def on_start(self, plan: "FitPlan", data: "FitData") -> None:
         """The table was read, and the search was planned."""
 
     def first_model_ready(self, first: "FirstModel", seconds: float, path: "Path | None") -> None:
@@ -48,10 +48,10 @@ class JobListener:
     def model_saved(self, path: "Path") -> None:
         """The final model is in its file."""
 
-    def failed(self, found: "SearchResult", reason: str) -> None:
+    def on_failure(self, found: "SearchResult", reason: str) -> None:
         """The trials gave no model, and none stands in for it; an error follows."""
 
-    def finished(self, result: "FitResult") -> None:
+    def on_finish(self, result: "FitResult") -> None:
         """The job has its result."""
 
 

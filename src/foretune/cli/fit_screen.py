@@ -53,7 +53,7 @@ class FitScreen(JobListener):
             raise ValueError("the table has not been read yet")
         return self._data
 
-    def started(self, plan: FitPlan, data: FitData) -> None:
+    def on_start(self, plan: FitPlan, data: FitData) -> None:
         """Say what is assumed about the table, and how it will be searched."""
         self._data = data
         for note in (*data.notes, *plan.notes):
@@ -84,6 +84,6 @@ class FitScreen(JobListener):
         """Take the bar away, and wait until MLflow has all trials."""
         self._shown.close()
 
-    def failed(self, found: SearchResult, reason: str) -> None:
+    def on_failure(self, found: SearchResult, reason: str) -> None:
         """Write the report of the trials, although they gave no model."""
         report_failure(self._job, found, self.data, reason)

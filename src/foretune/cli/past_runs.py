@@ -66,7 +66,7 @@ def rename(past: PastRuns, texts: Sequence[str]) -> None:
         if past.parts and all(_place(old, part.experience.space) is None for part in past.parts):
             _refuse_unknown(old, past)
 
-    def made(known: "Experience") -> "Experience":
+    def align(known: "Experience") -> "Experience":
         names: dict[str, str] = {}
         choices: dict[str, dict[Any, Any]] = {}
         for old, new in renamings.items():
@@ -78,7 +78,7 @@ def rename(past: PastRuns, texts: Sequence[str]) -> None:
                     choices.setdefault(name, {})[choice] = now
         return known.renamed(names, choices=choices) if names or choices else known
 
-    parts = _fitting(past, past.parts, made)
+    parts = _fitting(past, past.parts, align)
     past.parts = [replace(part, experience=known) for part, known in parts]
 
 

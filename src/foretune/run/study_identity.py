@@ -67,10 +67,14 @@ def check_same(name: str, stored: Mapping[str, Any], wanted: Mapping[str, Any]) 
 
 
 def _metrics_differ(stored: Any, wanted: Any) -> str:
-    def shown(metrics: Any) -> str:
+    def metrics_text(metrics: Any) -> str:
         return ", ".join(f"{name}:{direction}" for name, direction in metrics)
 
-    return "" if stored == wanted else f"the metric is {shown(stored)}, and here {shown(wanted)}"
+    return (
+        ""
+        if stored == wanted
+        else f"the metric is {metrics_text(stored)}, and here {metrics_text(wanted)}"
+    )
 
 
 def _spaces_differ(stored: str, wanted: str) -> str:

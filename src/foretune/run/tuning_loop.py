@@ -242,7 +242,7 @@ class _Tuning:
             if again is not None:
                 self._submit(again)
                 continue
-            if not self._is_full(self._known()) and self._learning.must_wait():
+            if not self._is_full(self._trial_count()) and self._learning.must_wait():
                 return None
             begun = self._begin()
             if not isinstance(begun, Trial):
@@ -262,7 +262,7 @@ class _Tuning:
         if self._ids.keys() <= set(self._running.values()):
             return None  # known without a look into the storage: nobody else has begun a trial
         waiting = len(self._study.abandoned_trials())
-        if not waiting or self._is_full(self._known() - waiting):
+        if not waiting or self._is_full(self._trial_count() - waiting):
             return None
         with self._study.lock():
             for trial in self._study.abandoned_trials():
@@ -277,7 +277,7 @@ class _Tuning:
 
     def _begin(self) -> Trial | Ending:
         """Begin a trial that the optimiser suggests and that no other process has begun."""
-        while not self._is_full(self._known()):
+        while not self._is_full(self._trial_count()):
             suggestion = self._ask()
             if suggestion is None:
                 return "exhausted"
@@ -292,7 +292,7 @@ class _Tuning:
                     suggestion = self._ask()
                     if suggestion is None:
                         return "exhausted"
-                full = self._is_full(self._known() + len(new))
+                full = self._is_full(self._trial_count() + len(new))
                 if not full and not self._is_double(suggestion, new):
                     return self._begin_trial(suggestion)
             # Another process was faster: with the last trial, or with this configuration.
@@ -311,7 +311,7 @@ class _Tuning:
         self._ids[number] = suggestion.id
         return Trial(number, suggestion.config, chosen_by=suggestion.reason)
 
-    def _known(self) -> int:
+    def _trial_count(self) -> int:
         """How many trials of the study the optimiser knows of."""
         return len(self._told) + len(self._ids)
 

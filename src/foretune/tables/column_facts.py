@@ -34,19 +34,19 @@ class ColumnFacts:
         return len(self.present) == len(self.given)
 
     @cached_property
-    def _factorized(self) -> "tuple[Ints, pd.Series[Any]]":
+    def _codes_and_values(self) -> "tuple[Ints, pd.Series[Any]]":
         codes, values = pd.factorize(self.present)
         return codes, pd.Series(values, dtype=self.present.dtype)
 
     @property
     def distinct(self) -> "pd.Series[Any]":
         """The different values, in the order in which they first appear."""
-        return self._factorized[1]
+        return self._codes_and_values[1]
 
     @cached_property
     def counts(self) -> Ints:
         """The number of cells of each different value."""
-        codes, values = self._factorized
+        codes, values = self._codes_and_values
         return np.bincount(codes, minlength=len(values))
 
     @cached_property

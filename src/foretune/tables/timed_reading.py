@@ -91,18 +91,18 @@ def read_table_in_time(
         small = _read_if_possible(partial(read, columns=FIRST_COLUMNS_SHARE, texts=0.0), sample)
         took, share_read = stages.growing, table_bytes(sample) / table_bytes(path)
         if small is not None:
-            use_sample(_named(small, path, share_read))
+            use_sample(_name_sample(small, path, share_read))
         columns = 0 if small is None else small.facts.columns
-        expected = max(LEAST_SECONDS, _expected(took, columns, share_read))
+        expected = max(LEAST_SECONDS, _forecast_seconds(took, columns, share_read))
         share = READING_SHARE * clock.remaining_for_model() / expected
         if share >= 1.0:
             return read(path)
         if small is not None and share * size < LEAST_GAIN * first_bytes:
-            return _named(small, path, share_read)
-        larger = write_sample(path, max(first_bytes, int(_rounded(share) * size)), Path(made))
+            return _name_sample(small, path, share_read)
+        larger = write_sample(path, max(first_bytes, int(_round_share(share) * size)), Path(made))
         if larger is None:
             return read(path)
-        return _named(read(larger), path, table_bytes(larger) / table_bytes(path))
+        return _name_sample(read(larger), path, table_bytes(larger) / table_bytes(path))
 
 
 def _deadlines(clock: TimeBudget, columns: float, texts: float) -> Deadlines:
@@ -145,18 +145,18 @@ def _read_if_possible(read: Callable[[Path], TrainingTable], sample: Path) -> Tr
         return None
 
 
-def _rounded(share: float) -> float:
+def _round_share(share: float) -> float:
     """A half, a quarter and so on: the same command mostly reads the same rows, and resumes."""
     return float(2.0 ** math.floor(math.log2(share)))
 
 
-def _expected(took: float, columns: int, share: float) -> float:
+def _forecast_seconds(took: float, columns: int, share: float) -> float:
     """The seconds for a whole table, of which reading this share of the rows took so many."""
     growing = max(LEAST_GROWING * took, took - SECONDS_A_COLUMN * columns)
     return took - growing + growing / share
 
 
-def _named(training: TrainingTable, path: Path, share: float) -> TrainingTable:
+def _name_sample(training: TrainingTable, path: Path, share: float) -> TrainingTable:
     """The training table of a sample under the name of the file that the sample is of."""
     name = table_name(path)
     note = (

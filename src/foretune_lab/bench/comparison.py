@@ -25,7 +25,7 @@ class Compared:
     """(methods, tasks, trials), the mean over seeds; of a lone task (methods, seeds, trials)."""
     scores: Floats
     """(methods, tasks, trials), what the ranks compare, the mean over seeds."""
-    averaged: str
+    averaging_note: str
     """In words, over what means are taken."""
 
     @property
@@ -83,5 +83,5 @@ def compare_over_suites(suites: Sequence[Curves]) -> Compared | None:
         scores.append(mean_over_seeds(chosen))
         ranks.append(ranks_by_task(chosen, seeds_as_tasks=False))
     pooled = np.concatenate(scores, axis=1)
-    averaged = f"{pooled.shape[1]} tasks of {len(suites)} suites and all seeds"
-    return Compared(TOGETHER, methods, np.concatenate(ranks, axis=1), pooled, averaged)
+    averaging_note = f"{pooled.shape[1]} tasks of {len(suites)} suites and all seeds"
+    return Compared(TOGETHER, methods, np.concatenate(ranks, axis=1), pooled, averaging_note)

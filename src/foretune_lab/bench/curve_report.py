@@ -59,7 +59,7 @@ class CurveScores:
         return mean_over_seeds(self.regrets)
 
     @property
-    def averaged(self) -> str:
+    def averaging_note(self) -> str:
         """What means are taken over, in words."""
         return f"{count_text(len(self.grid.tasks), 'task')} and " + count_text(
             len(self.grid.seeds), "seed"
@@ -171,8 +171,8 @@ def _regret_table(scores: CurveScores) -> TextTable:
                 strict=True,
             )
         ),
-        f"± 95% confidence, over tasks. Mean over {scores.averaged}. Area: mean regret over all "
-        "costs up to the budget. Seconds: the mean time of a decision.",
+        f"± 95% confidence, over tasks. Mean over {scores.averaging_note}. Area: mean regret over "
+        "all costs up to the budget. Seconds: the mean time of a decision.",
     )
 
 
@@ -187,7 +187,7 @@ def _rank_table(scores: CurveScores) -> TextTable:
             (name, *cells)
             for name, cells in zip(scores.grid.methods, _with_spread(ranks, 2), strict=True)
         ),
-        f"± 95% confidence, over tasks. Mean over {scores.averaged}.",
+        f"± 95% confidence, over tasks. Mean over {scores.averaging_note}.",
     )
 
 
@@ -199,8 +199,8 @@ def _figure(scores: CurveScores) -> "Figure":
             PlotLine(*line)
             for line in zip(scores.grid.methods, band.mean, band.low, band.high, strict=True)
         ],
-        title=f"{scores.settings.suite}: regret against cost\n(mean over {scores.averaged}, 95% "
-        "confidence)",
+        title=f"{scores.settings.suite}: regret against cost\n(mean over {scores.averaging_note}, "
+        "95% confidence)",
         ylabel="regret (1 is the median configuration)",
         log=True,
         costs=scores.costs,

@@ -80,7 +80,7 @@ def _rank_figure(methods: Compared) -> "Figure":
     return draw_curves(
         [PlotLine(*band) for band in bands],
         title=f"{methods.name}: rank among {len(methods.methods)} methods\n"
-        f"(mean over {methods.averaged}, 95% confidence)",
+        f"(mean over {methods.averaging_note}, 95% confidence)",
         ylabel="average rank (1 is best)",
     )
 

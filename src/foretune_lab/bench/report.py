@@ -26,7 +26,7 @@ TASKS_IN_TERMINAL = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class BenchReport:
     """What was found, as text, and where the files are."""
 
     tables: tuple[TextTable, ...]
@@ -43,7 +43,7 @@ def report(
     at: Sequence[float] | None = None,
     methods: Sequence[str] | None = None,
     baseline: str | None = None,
-) -> Report:
+) -> BenchReport:
     """Write `report.md`, one CSV a table and one PNG and SVG a figure into the folder `out`.
 
     Arguments:
@@ -75,7 +75,7 @@ def report(
 
 def _write(
     out: Path, tables: Sequence[TextTable], drawn: "Mapping[str, Figure]", text: str
-) -> Report:
+) -> BenchReport:
     """Write all files of a report."""
     out.mkdir(parents=True, exist_ok=True)
     figures = [path for name, figure in drawn.items() for path in save_figure(figure, out, name)]
@@ -83,7 +83,7 @@ def _write(
         (out / f"{table.name}.csv").write_text(table.csv(), encoding="utf-8")
     page = out / "report.md"
     page.write_text(_page(tables, figures), encoding="utf-8")
-    return Report(tuple(tables), text, page, tuple(figures))
+    return BenchReport(tuple(tables), text, page, tuple(figures))
 
 
 def _in_the_registrys_order(results: Results) -> list[str]:

@@ -104,7 +104,7 @@ def rank_table(methods: Compared, checkpoints: Sequence[int]) -> TextTable:
         f"{methods.name}: average rank after n trials (lower is better)",
         ("method", *_heads(checkpoints)),
         _rows(methods.methods, cells),
-        f"± 95% confidence, over tasks. Mean over {methods.averaged}.",
+        f"± 95% confidence, over tasks. Mean over {methods.averaging_note}.",
     )
 
 

@@ -205,10 +205,10 @@ def _pad(evaluations: RankedEvaluations, columns: int) -> "RankingTasks":
 def _at_inputs(ensemble: Ensemble, change: Callable[[Singles], Singles]) -> Ensemble:
     """Return the ensemble with other weights (..., inputs, outputs) for configurations."""
 
-    def changed(layers: Layers) -> Layers:
+    def rebuild(layers: Layers) -> Layers:
         return tuple(
             (change(weights) if number == 0 else weights, biases)
             for number, (weights, biases) in enumerate(layers)
         )
 
-    return Ensemble(changed(ensemble.scorers), changed(ensemble.each), ensemble.all)
+    return Ensemble(rebuild(ensemble.scorers), rebuild(ensemble.each), ensemble.all)

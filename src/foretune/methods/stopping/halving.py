@@ -147,15 +147,15 @@ class Halving(LevelPolicy):
         for trial, runner in race:
             level = _level_before(self.steps.levels, runner.last_step)
             if runner.state is RunState.PAUSED and level is not None:
-                survivors = self._decided(race, trial, level)
+                survivors = self._survivors_if_known(race, trial, level)
                 if survivors is not None and trial not in survivors:
                     found.add(trial)
         return found
 
     def _survivors(self, race: Race, trial: int, level: int) -> set[int]:
-        return self._decided(race, trial, level) or set()
+        return self._survivors_if_known(race, trial, level) or set()
 
-    def _decided(self, race: Race, trial: int, level: int) -> set[int] | None:
+    def _survivors_if_known(self, race: Race, trial: int, level: int) -> set[int] | None:
         """Return the trials of a bracket that go on from a level; None until all reached it."""
         bracket, numbers = self._bracket_of(race[trial].number)
         group = {each for each, runner in race if runner.number in numbers}

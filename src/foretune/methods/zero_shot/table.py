@@ -64,14 +64,14 @@ class LossTable:
         return table
 
     @cached_property
-    def _tried(self) -> Ints:
+    def _tasks_by_config(self) -> Ints:
         """(N,), the number of tasks that have tried each configuration."""
         return np.bincount(self.entries.columns, minlength=len(self.configs))
 
     @property
     def shares(self) -> Floats:
         """(N,), the share of the tasks that has tried each configuration."""
-        shares: Floats = self._tried / len(self.tasks)
+        shares: Floats = self._tasks_by_config / len(self.tasks)
         return shares
 
     @property
@@ -87,7 +87,7 @@ class LossTable:
     @property
     def _is_common(self) -> Bools:
         """(N,), whether enough tasks have tried each configuration."""
-        return np.asarray(self._tried >= least_tasks(len(self.tasks)))
+        return np.asarray(self._tasks_by_config >= least_tasks(len(self.tasks)))
 
     def some_tasks(self, most: int, *, seed: int) -> "LossTable":
         """Return at most `most` tasks, and the configurations that they have tried.

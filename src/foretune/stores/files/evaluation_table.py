@@ -145,9 +145,9 @@ class _Outcomes:
     """The steps, if each row is a step of an evaluation."""
 
     @property
-    def succeeded(self) -> Bools:
+    def is_success(self) -> Bools:
         """(n,), where an evaluation was measured and did not fail."""
-        return succeeded(self.values, self.status)
+        return find_successes(self.values, self.status)
 
     def take(self, rows: Bools) -> "_Outcomes":
         """Those of some rows."""
@@ -174,7 +174,7 @@ class _Told:
     """Which rows of the table these are."""
 
 
-def succeeded(values: Floats, status: NDArray[np.int8] | None) -> Bools:
+def find_successes(values: Floats, status: NDArray[np.int8] | None) -> Bools:
     """(n,), where an evaluation was measured and did not fail."""
     done: Bools = np.logical_or.reduce(np.isfinite(values), axis=1)
     return done if status is None else done & (status == Status.DONE)
@@ -185,12 +185,12 @@ def _read(
 ) -> FileTable:
     """The columns of the file that are needed, without the prefix of hyperparameters."""
     assert columns.task is not None
-    named = _named(columns)
+    named = _columns_in_use(columns)
     numbers = [*columns.values, *filter(None, (columns.step, columns.seconds))]
     prefix = columns.config_prefix or ""
     only = None if space is None else {*space.names, *(CONFIG + name for name in space.names)}
 
-    def wanted(name: str) -> bool:
+    def is_needed(name: str) -> bool:
         if name in named:
             return True
         if columns.config_column is not None or not name.startswith(prefix):
@@ -198,7 +198,7 @@ def _read(
         bare = name.removeprefix(prefix)
         return bare not in columns.ignored if only is None else bare in only
 
-    table = read_columns(source, progress, texts=[columns.task], numbers=numbers, wanted=wanted)
+    table = read_columns(source, progress, texts=[columns.task], numbers=numbers, wanted=is_needed)
     need_columns(table.names, named, source)
     check_list_columns(table, columns)
     return _without_prefix(table, named, prefix) if prefix else table
@@ -219,7 +219,7 @@ def _without_prefix(table: FileTable, named: list[str], prefix: str) -> FileTabl
         )
     called = {name: name.removeprefix(prefix) for name in found}
     _check_not_taken(called.values(), named)
-    return table.renamed({name: called.get(name, name) for name in (*named, *found)})
+    return table.rename_columns({name: called.get(name, name) for name in (*named, *found)})
 
 
 def _check_not_taken(names: Iterable[str], named: Collection[str]) -> None:
@@ -258,7 +258,7 @@ def _outcomes(table: FileTable, columns: TableColumns) -> tuple[FileTable, _Outc
     if columns.step is not None and curves is None:
         rows = StepRows(columns.step, _numbers(table.columns[columns.step], columns.step))
         rows.check()
-    for name in _named(columns):
+    for name in _columns_in_use(columns):
         if name != columns.config_column:
             table.columns.pop(name, None)
     table.lists.clear()
@@ -349,7 +349,7 @@ def _with_inferred_space(
         cells = _own_columns(table, columns, source)
         say_doubts(cells, by_name=columns.config_prefix is None)
         told = _has_value_or_word(table, cells, columns.config_prefix or "")
-    done = outcomes.succeeded
+    done = outcomes.is_success
     cells = without_reasons(cells, done)
     whole = rows_told_in_full(cells, told, done, outcomes.tasks)
     if not whole.all():
@@ -361,7 +361,7 @@ def _with_inferred_space(
         empty = find_unexplained_gaps(cells, told)
         _check_ranges({name: cells[name] for name in empty})
         told |= {name: np.ones(int(whole.sum()), dtype=np.bool_) for name in empty}
-    _check_not_taken(cells, _named(columns))
+    _check_not_taken(cells, _columns_in_use(columns))
     space = Space.of(infer_space(cells, Path(source).name.split(".")[0], told=told))
     if empty:
         warnings.warn(
@@ -377,7 +377,7 @@ def _with_inferred_space(
     return _Told(space, cells, whole)
 
 
-def _named(columns: TableColumns) -> list[str]:
+def _columns_in_use(columns: TableColumns) -> list[str]:
     """The columns that were named for something else than a hyperparameter."""
     named = [columns.task, *columns.values, columns.config_column, columns.status, columns.seconds]
     others = (columns.step, columns.fidelity)
@@ -388,7 +388,7 @@ def _own_columns(
     table: FileTable, columns: TableColumns, source: Path | str
 ) -> dict[str, ColumnCells]:
     """The columns that are taken for hyperparameters."""
-    names = [name for name in table.names if name not in _named(columns)]
+    names = [name for name in table.names if name not in _columns_in_use(columns)]
     none = [name for name in names if _is_no_column(table, name)]
     known = [name for name in names if name not in none]
     read = {name: table.columns.pop(name) for name in known if name in table.columns}
@@ -494,7 +494,7 @@ def _with_given_space(
         cells = {name: table.columns[column] for name, column in held.items()}
         told = _told_as_none(table, space, held, prefix)
         table.columns.clear()
-    whole = rows_told_in_full(cells, told, outcomes.succeeded, outcomes.tasks)
+    whole = rows_told_in_full(cells, told, outcomes.is_success, outcomes.tasks)
     if not whole.all():
         cells = {name: column.take(whole) for name, column in cells.items()}
     if columns.config_column is not None:

@@ -74,7 +74,7 @@ class FileTable:
             lists={name: column.take(rows) for name, column in self.lists.items()},
         )
 
-    def renamed(self, names: Mapping[str, str]) -> "FileTable":
+    def rename_columns(self, names: Mapping[str, str]) -> "FileTable":
         """The columns under other names; those without one are left out."""
         return replace(
             self,

@@ -163,7 +163,7 @@ class StudyTables:
         )
         # SQLite keeps times as texts.
         typed = self._bound(query).columns(datetime_start=DateTime, datetime_complete=DateTime)
-        given = self._given() | ({"most": most} if most else {})
+        given = self._parameters() | ({"most": most} if most else {})
         return self.connection.execute(typed, given).all()
 
     def _values(self) -> dict[int, list[float]]:
@@ -210,7 +210,7 @@ class StudyTables:
             f"FROM {table} o JOIN trials t ON t.trial_id = o.trial_id "
             f"WHERE {self._which()} ORDER BY o.trial_id, o.{order}"
         )
-        found = self.connection.execute(self._bound(query), self._given())
+        found = self.connection.execute(self._bound(query), self._parameters())
         for part in found.partitions(ROWS_AT_ONCE):
             yield from part
 
@@ -226,7 +226,7 @@ class StudyTables:
         lists = ["studies"] if self.ids is None else ["studies", "ids"]
         return query.bindparams(*(bindparam(name, expanding=True) for name in lists))
 
-    def _given(self) -> dict[str, Any]:
+    def _parameters(self) -> dict[str, Any]:
         values = {"studies": self.studies, "after": self.after}
         named = {"ids": self.ids, "until": self.until}
         return values | {name: value for name, value in named.items() if value is not None}

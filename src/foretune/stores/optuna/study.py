@@ -157,7 +157,7 @@ class OptunaStudy(Study):
         from optuna.trial import TrialState
 
         with self.lock():
-            unfinished = {frozen.number: frozen for frozen in self._reader.unfinished()}
+            unfinished = {frozen.number: frozen for frozen in self._reader.read_open_trials()}
             self._check_take_over(number, unfinished)
             frozen = unfinished[number]
             trial_id = frozen.trial_id
@@ -204,7 +204,7 @@ class OptunaStudy(Study):
     def _unfinished_trials(self) -> list[StoredTrial]:
         """Trials that run or wait, after a look at their owners' signs of life."""
         with self._in_reach():
-            found = self._reader.unfinished()
+            found = self._reader.read_open_trials()
         signs: dict[str, list[tuple[int, int]]] = {}
         for frozen in found:
             beat = frozen.system_attrs.get(BEAT, 0)

@@ -50,7 +50,7 @@ class TrialReader:
                     break
         return self.log
 
-    def unfinished(self) -> list[StoredTrial]:
+    def read_open_trials(self) -> list[StoredTrial]:
         """The trials that run or wait, with the signs of life of their owners."""
         self.refresh()
         with self._engine.connect() as connection:
