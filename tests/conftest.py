@@ -3,6 +3,7 @@
 import os
 import pickle
 import signal
+import sys
 
 import pytest
 from hypothesis import settings
@@ -14,6 +15,9 @@ from tests.tiers import (  # noqa: F401  pytest finds these hooks here
     pytest_terminal_summary,
 )
 
+# Tests start hundreds of processes. Without compiled modules each would compile all of them again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 # Before any test imports NumPy or JAX, which read these when they start.
 os.environ.update(ONE_NUMERIC_THREAD)
 # The same examples at every run of CI, new ones at every run elsewhere; no example is timed, since
