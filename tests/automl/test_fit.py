@@ -109,9 +109,9 @@ def test_a_fit_searches_fits_and_remembers(first_run, monkeypatch) -> None:
 def test_a_listener_hears_of_everything_in_order(first_run) -> None:
     events = first_run.listener.events
     assert [name for name in events if name != "incumbent_changed"] == [
-        *("started", "search_began"),
+        *("on_start", "search_began"),
         *("trial_began", "trial_ended") * 4,
-        *("search_ended", "model_saved", "finished"),
+        *("search_ended", "model_saved", "on_finish"),
     ]
     # The first trial is the best so far; the listener hears of this after the trial has ended.
     assert events[3:5] == ["trial_ended", "incumbent_changed"]
