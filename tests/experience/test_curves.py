@@ -60,13 +60,10 @@ def test_rows_are_taken_and_joined_with_their_points(
         assert same(curve_of(joined, place, METRICS), rows[row])
 
 
-def test_last_steps_and_values_at_steps() -> None:
+def test_last_steps_and_lengths() -> None:
     table = curves_from_arrays([3, 0, 1], [1, 2, 8, 4], [0.9, 0.5, 0.1, 0.7])
     assert np.array_equal(table.lengths, [3, 0, 1])
     assert np.array_equal(table.last_steps, [8, np.nan, 4], equal_nan=True)
-    nan = np.nan
-    expected = [[nan, 0.9, 0.5, 0.1], [nan, nan, nan, nan], [nan, nan, 0.7, 0.7]]
-    assert np.array_equal(table.matrix([0.5, 1, 4, 9]), expected, equal_nan=True)
 
 
 def test_points_in_any_order_become_curves() -> None:

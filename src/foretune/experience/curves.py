@@ -93,16 +93,6 @@ class CurveColumns:
         """The same curves with the metrics in another order."""
         return CurveColumns(self.offsets, self.steps, self.values[:, list(order)], self.seconds)
 
-    def matrix(self, steps: ArrayLike, metric: int = 0) -> Floats:
-        """(N, number of steps), the last value at or before each step; NaN before the first."""
-        wanted = np.asarray(steps, dtype=np.float64)
-        found = np.full((len(self), len(wanted)), np.nan)
-        for row in np.flatnonzero(self.lengths):
-            own_steps, own_values = self.at_steps(int(row), metric)
-            before = np.searchsorted(own_steps, wanted, side="right") - 1
-            found[row] = np.where(before >= 0, own_values[np.maximum(before, 0)], np.nan)
-        return found
-
     @staticmethod
     def concat(parts: Sequence[CurveColumns]) -> CurveColumns:
         """The curves of all parts, one part after the other."""

@@ -25,6 +25,8 @@ class Direction(StrEnum):
 class Status(IntEnum):
     """Whether a trial runs, or how it ended. An experience holds only trials that ended."""
 
+    PAUSED = -2
+    """Waits to be resumed where its last report was."""
     RUNNING = -1
     DONE = 0
     FAILED = 1

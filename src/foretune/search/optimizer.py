@@ -13,7 +13,7 @@ import numpy as np
 
 from foretune._base.progress import Progress, beating
 from foretune.errors import ExhaustedError, UsageError
-from foretune.experience import Experience
+from foretune.experience import Experience, status_of
 from foretune.methods.contracts import (
     Observations,
     Prior,
@@ -36,7 +36,7 @@ from foretune.search.config_choice import ConfigChooser, TrialsSoFar
 from foretune.search.method_entry import Method
 from foretune.search.pending import Pending
 from foretune.search.prior_cache import default_progress, prior_of
-from foretune.search.racing import Racing, end_of
+from foretune.search.racing import Racing
 from foretune.search.registry import method as registered
 from foretune.search.suggestions import Suggestion, Told
 from foretune.search.trial_buffer import ToldTrials
@@ -244,7 +244,7 @@ class Optimizer:
         losses = all_losses_told(outcomes, self.target.objectives)
         if not outcomes:
             return
-        self._racing.end({o.id: end_of(o.status) for o in outcomes if o.id is not None})
+        self._racing.end({o.id: status_of(o.status) for o in outcomes if o.id is not None})
         self._pending.settle(outcomes, configs)
         self._trials.add(configs, losses)
         self._told = self._trials.observations()

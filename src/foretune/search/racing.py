@@ -7,18 +7,12 @@ import numpy as np
 
 from foretune._base.arrays import Floats
 from foretune.errors import UsageError
-from foretune.experience import Status, status_of
+from foretune.experience import Status
 from foretune.methods.stopping.policy import Decision, StepDecision, StoppingPolicy
-from foretune.methods.stopping.race import Race, RunState
+from foretune.methods.stopping.race import Race
 from foretune.search.suggestions import Suggestion
 
-ENDS = {Status.DONE: RunState.DONE, Status.STOPPED: RunState.STOPPED}
-STATES = {Decision.PAUSE: RunState.PAUSED, Decision.STOP: RunState.STOPPED}
-
-
-def end_of(status: Status) -> RunState:
-    """Return the state in the race of a trial that ended with a status."""
-    return ENDS.get(status_of(status), RunState.FAILED)
+STATUS_AFTER = {Decision.PAUSE: Status.PAUSED, Decision.STOP: Status.STOPPED}
 
 
 class Racing:
@@ -67,24 +61,24 @@ class Racing:
         if np.isfinite(numbers).all():
             self._losses[trial] = tuple(numbers.tolist())
         decided = self.policy.decide(self.race, trial)
-        if decided.decision in STATES:
-            self.race.move(trial, STATES[decided.decision])
+        if decided.decision in STATUS_AFTER:
+            self.race.move(trial, STATUS_AFTER[decided.decision])
         return decided
 
     def should_stop(self, trial: int) -> bool:
         """Return whether the policy has paused or stopped a trial."""
-        return trial in self.race and self.race[trial].state in STATES.values()
+        return trial in self.race and self.race[trial].status in STATUS_AFTER.values()
 
     def resume(self) -> int | None:
         """Choose a paused trial that goes on, mark it as running and return it."""
         trial = self.policy.resume(self.race)
         if trial is not None:
-            self.race.move(trial, RunState.RUNNING)
+            self.race.move(trial, Status.RUNNING)
         return trial
 
     def pause(self, trial: int) -> None:
         """Mark a trial as paused, for example in a study that another process has left."""
-        self.race.move(trial, RunState.PAUSED)
+        self.race.move(trial, Status.PAUSED)
 
     def last_step(self, trial: int) -> float | None:
         """Return the last step that a trial reported; None if it reported none."""
@@ -100,11 +94,11 @@ class Racing:
         for trial in trials:
             self.race.forget(trial)
 
-    def end(self, trials: Mapping[int, RunState]) -> None:
+    def end(self, trials: Mapping[int, Status]) -> None:
         """Record how trials ended."""
-        for trial, state in trials.items():
+        for trial, status in trials.items():
             if trial in self.race:
-                self.race.move(trial, state)
+                self.race.move(trial, status)
 
     def reported_losses(self, trials: Sequence[int]) -> Floats:
         """Return (number of trials, objectives), the last reported losses, or NaN."""

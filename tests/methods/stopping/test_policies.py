@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foretune.experience import Status
 from foretune.methods.stopping import (
     POLICIES,
     AsyncHalving,
     Decision,
     MedianStopping,
     Race,
-    RunState,
     StepRange,
     StoppingPolicy,
     hyperband,
@@ -32,7 +32,7 @@ def run_race(
     while True:
         trial = policy.resume(race)
         if trial is not None:
-            race.move(trial, RunState.RUNNING)
+            race.move(trial, Status.RUNNING)
         elif waiting and (starts is None or len(race) < starts):
             trial = waiting.pop(0)
             race.start(trial)
@@ -42,14 +42,14 @@ def run_race(
             race.report(trial, race[trial].last_step + 1, losses[trial])
             decision = policy.decide(race, trial).decision
             if decision is not CONTINUE:
-                race.move(trial, RunState.PAUSED if decision is PAUSE else RunState.STOPPED)
+                race.move(trial, Status.PAUSED if decision is PAUSE else Status.STOPPED)
                 break
         else:
-            race.move(trial, RunState.DONE)
+            race.move(trial, Status.DONE)
 
 
 def steps_of(race: Race) -> list[float]:
-    return [runner.last_step for _, runner in race]
+    return [entry.last_step for _, entry in race]
 
 
 def test_levels_grow_by_eta_below_the_last_step() -> None:
@@ -97,9 +97,9 @@ def test_what_failed_or_diverged_does_not_hold_up_its_bracket() -> None:
     race = Race()
     for trial in range(3):
         race.start(trial)
-    race.move(0, RunState.FAILED)
+    race.move(0, Status.FAILED)
     race.report(1, 1, math.nan)
-    race.move(1, RunState.PAUSED)
+    race.move(1, Status.PAUSED)
     assert policy.resume(race) is None
     race.report(2, 1, 0.5)
     assert policy.decide(race, 2).decision is CONTINUE
@@ -113,10 +113,10 @@ def test_asha_promotes_as_soon_as_a_third_is_known() -> None:
         race.report(trial, 1, loss)
         verdict = policy.decide(race, trial)
         assert verdict.decision is PAUSE
-        race.move(trial, RunState.PAUSED)
+        race.move(trial, Status.PAUSED)
     # Of three, one goes on: the second. It is then at the next level alone, and waits there.
     assert policy.resume(race) == 1
-    race.move(1, RunState.RUNNING)
+    race.move(1, Status.RUNNING)
     assert policy.resume(race) is None
     race.report(1, 2, 0.1)
     assert policy.decide(race, 1).decision is CONTINUE
@@ -147,7 +147,7 @@ def test_asha_promotes_a_third_of_each_level_or_more(losses: list[float]) -> Non
 def test_asha_with_one_worker_finds_the_best_of_many() -> None:
     losses = [abs(math.sin(7 * i)) for i in range(81)]
     race = run_race(AsyncHalving(StepRange(1, 81, 3)), losses, 81)
-    done = [trial for trial, runner in race if runner.state is RunState.DONE]
+    done = [trial for trial, entry in race if entry.status is Status.DONE]
     assert losses.index(min(losses)) in done
     assert sum(steps_of(race)) < 81 * 81 / 5
 
@@ -199,7 +199,7 @@ def test_nothing_is_decided_before_the_step_that_is_announced(name: str) -> None
             decision = policy.decide(race, trial).decision
             assert decision is CONTINUE or step >= announced
             if decision is not CONTINUE:
-                race.move(trial, RunState.PAUSED if decision is PAUSE else RunState.STOPPED)
+                race.move(trial, Status.PAUSED if decision is PAUSE else Status.STOPPED)
                 break
 
 

@@ -4,7 +4,7 @@ from foretune.methods.stopping.halving import AsyncHalving, hyperband, successiv
 from foretune.methods.stopping.median import MedianStopping
 from foretune.methods.stopping.policies import POLICIES, make_policy
 from foretune.methods.stopping.policy import Decision, StepDecision, StepRange, StoppingPolicy
-from foretune.methods.stopping.race import Race, Runner, RunState
+from foretune.methods.stopping.race import Race, RaceEntry
 
 __all__ = [
     "POLICIES",
@@ -12,8 +12,7 @@ __all__ = [
     "Decision",
     "MedianStopping",
     "Race",
-    "RunState",
-    "Runner",
+    "RaceEntry",
     "StepDecision",
     "StepRange",
     "StoppingPolicy",

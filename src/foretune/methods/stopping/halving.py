@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
+from foretune.experience.evaluation import Status
 from foretune.methods.stopping.policy import (
     CONTINUE,
     Decision,
@@ -16,7 +17,7 @@ from foretune.methods.stopping.policy import (
     StepRange,
     StoppingPolicy,
 )
-from foretune.methods.stopping.race import Race, RunState
+from foretune.methods.stopping.race import Race
 
 
 def best_of(losses: dict[int, float], n: int) -> set[int]:
@@ -76,7 +77,7 @@ class AsyncHalving(LevelPolicy):
             paused = [
                 trial
                 for trial in self._promotable(race, level)
-                if race[trial].state is RunState.PAUSED
+                if race[trial].status is Status.PAUSED
                 and _level_before(self.steps.levels, race[trial].last_step) == level
             ]
             if paused:
@@ -133,20 +134,20 @@ class Halving(LevelPolicy):
     def resume(self, race: Race) -> int | None:
         """Return a paused trial among the best of its bracket, from the highest level."""
         found = []
-        for trial, runner in race:
-            if runner.state is not RunState.PAUSED:
+        for trial, entry in race:
+            if entry.status is not Status.PAUSED:
                 continue
-            level = _level_before(self.steps.levels, runner.last_step)
+            level = _level_before(self.steps.levels, entry.last_step)
             if level is not None and trial in self._survivors(race, trial, level):
-                found.append((-level, runner.number, trial))
+                found.append((-level, entry.number, trial))
         return min(found)[2] if found else None
 
     def hopeless(self, race: Race) -> set[int]:
         """Return the paused trials whose bracket went on without them."""
         found = set()
-        for trial, runner in race:
-            level = _level_before(self.steps.levels, runner.last_step)
-            if runner.state is RunState.PAUSED and level is not None:
+        for trial, entry in race:
+            level = _level_before(self.steps.levels, entry.last_step)
+            if entry.status is Status.PAUSED and level is not None:
                 survivors = self._survivors_if_known(race, trial, level)
                 if survivors is not None and trial not in survivors:
                     found.add(trial)
@@ -158,16 +159,12 @@ class Halving(LevelPolicy):
     def _survivors_if_known(self, race: Race, trial: int, level: int) -> set[int] | None:
         """Return the trials of a bracket that go on from a level; None until all reached it."""
         bracket, numbers = self._bracket_of(race[trial].number)
-        group = {each for each, runner in race if runner.number in numbers}
+        group = {each for each, entry in race if entry.number in numbers}
         if len(group) < bracket.size:
             return None
         for reached in range(bracket.first_level, level + 1):
             losses = race.losses_at(self.steps.levels[reached], group)
-            waiting = {
-                each
-                for each in group - losses.keys()
-                if race[each].state in (RunState.RUNNING, RunState.PAUSED)
-            }
+            waiting = {each for each in group - losses.keys() if not race[each].status.is_final}
             if waiting:
                 return None
             size = bracket.size // self.steps.eta ** (reached + 1 - bracket.first_level)

@@ -13,7 +13,7 @@ from foretune.methods.stopping.policy import (
     StepRange,
     StoppingPolicy,
 )
-from foretune.methods.stopping.race import Race, Runner
+from foretune.methods.stopping.race import Race, RaceEntry
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class MedianStopping(StoppingPolicy):
 
     def decide(self, race: Race, trial: int) -> StepDecision:
         """Compare a trial with all others that have reached its step."""
-        runner = race[trial]
-        step = runner.last_step
+        entry = race[trial]
+        step = entry.last_step
         if step < self.steps.first:
             return CONTINUE
         averages = [
@@ -40,7 +40,7 @@ class MedianStopping(StoppingPolicy):
         ]
         if len(averages) < self.fewest_others:
             return CONTINUE
-        middle, best = median(averages), runner.best_until(step)
+        middle, best = median(averages), entry.best_until(step)
         if not best > middle:
             return CONTINUE
         reason = f"its best, {best:.4g}, is worse than the median of others, {middle:.4g}"
@@ -52,10 +52,10 @@ class MedianStopping(StoppingPolicy):
         return self.steps.first if last < self.steps.first else math.nextafter(last, math.inf)
 
 
-def _average_until(runner: Runner, step: float) -> float:
+def _average_until(entry: RaceEntry, step: float) -> float:
     losses = [
         loss if math.isfinite(loss) else math.inf
-        for own, loss in zip(runner.steps, runner.losses, strict=True)
+        for own, loss in zip(entry.steps, entry.losses, strict=True)
         if own <= step
     ]
     return sum(losses) / len(losses) if losses else math.inf

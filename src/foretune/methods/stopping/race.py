@@ -6,31 +6,21 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import Enum
 
 from foretune.errors import UsageError
-
-
-class RunState(Enum):
-    """The state of a trial in the race."""
-
-    RUNNING = "running"
-    PAUSED = "paused"
-    STOPPED = "stopped"
-    DONE = "done"
-    FAILED = "failed"
+from foretune.experience.evaluation import Status
 
 
 @dataclass(slots=True)
-class Runner:
-    """One trial of a race: its reports and its state."""
+class RaceEntry:
+    """One trial of a race: its reports and its status."""
 
     number: int
     """The place in the order in which trials were started, from 0."""
     steps: list[float] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
     """One for each step, minimised; NaN or infinite if the trial diverged."""
-    state: RunState = RunState.RUNNING
+    status: Status = Status.RUNNING
 
     @property
     def last_step(self) -> float:
@@ -63,68 +53,68 @@ class Race:
     """
 
     def __init__(self) -> None:
-        self._runners: dict[int, Runner] = {}
+        self._entries: dict[int, RaceEntry] = {}
         """{id of the trial: its record}"""
 
     def __len__(self) -> int:
-        return len(self._runners)
+        return len(self._entries)
 
-    def __iter__(self) -> Iterator[tuple[int, Runner]]:
-        return iter(self._runners.items())
+    def __iter__(self) -> Iterator[tuple[int, RaceEntry]]:
+        return iter(self._entries.items())
 
-    def __getitem__(self, trial: int) -> Runner:
-        return self._runners[trial]
+    def __getitem__(self, trial: int) -> RaceEntry:
+        return self._entries[trial]
 
     def __contains__(self, trial: int) -> bool:
-        return trial in self._runners
+        return trial in self._entries
 
     def start(self, trial: int) -> None:
         """Add a trial that starts to run."""
-        if trial in self._runners:
+        if trial in self._entries:
             raise UsageError(
                 f"a trial starts once, but {trial} has started before: resume it instead",
                 rule="trial-started-twice",
                 field="trial",
                 value=trial,
             )
-        self._runners[trial] = Runner(len(self._runners))
+        self._entries[trial] = RaceEntry(len(self._entries))
 
     def forget(self, trial: int) -> None:
         """Remove a trial that never ran.
 
         A trial that reported, or that others followed, keeps its place and counts as failed.
         """
-        runner = self._runners.get(trial)
-        if runner is None:
+        entry = self._entries.get(trial)
+        if entry is None:
             return
-        if runner.steps or runner.number != len(self._runners) - 1:
-            runner.state = RunState.FAILED
+        if entry.steps or entry.number != len(self._entries) - 1:
+            entry.status = Status.FAILED
         else:
-            del self._runners[trial]
+            del self._entries[trial]
 
     def report(self, trial: int, step: float, loss: float) -> None:
         """Add the loss of a trial at a step, later than its earlier steps."""
-        runner = self._runners[trial]
-        if not step > runner.last_step and not (step == 0 and not runner.steps):
+        entry = self._entries[trial]
+        if not step > entry.last_step and not (step == 0 and not entry.steps):
             raise UsageError(
                 f"the steps of a trial must ascend, but trial {trial} reported {step:g} after "
-                f"{runner.last_step:g}: report each step once, in order",
+                f"{entry.last_step:g}: report each step once, in order",
                 rule="steps-ascend",
                 field="step",
                 value=step,
             )
-        runner.steps.append(step)
-        runner.losses.append(loss)
+        entry.steps.append(step)
+        entry.losses.append(loss)
 
-    def move(self, trial: int, state: RunState) -> None:
+    def move(self, trial: int, status: Status) -> None:
         """Record that a trial was paused, resumed, stopped, or has ended."""
-        self._runners[trial].state = state
+        self._entries[trial].status = status
 
     def losses_at(self, step: float, trials: set[int] | None = None) -> dict[int, float]:
         """Return {trial: loss} of all trials, or of some, that have reached a step."""
         reached = (
-            (trial, runner.loss_at(step))
-            for trial, runner in self
+            (trial, entry.loss_at(step))
+            for trial, entry in self
             if trials is None or trial in trials
         )
         return {trial: loss for trial, loss in reached if loss is not None}
