@@ -36,7 +36,7 @@ WAYS: dict[str, Corrupt] = {
 }
 
 
-def corrupted(experience: Experience, how: Corrupt) -> Experience:
+def corrupt_past(experience: Experience, how: Corrupt) -> Experience:
     rng = np.random.default_rng(0)
     values = experience.values.copy()
     for task in experience.tasks:
@@ -74,7 +74,7 @@ def main() -> None:
                 found = regrets(whole, task, name, None, seed)
                 rows.append({"past tasks": f"none: {name}", **found})
             for name, how in WAYS.items():
-                past = corrupted(whole.without([task]), how)
+                past = corrupt_past(whole.without([task]), how)
                 rows.append({"past tasks": name, **regrets(whole, task, "auto", past, seed)})
     print(pd.DataFrame(rows).groupby("past tasks", sort=False).mean().round(4).to_string())
 

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
-from benchmarks.peers.functions import Function, FunctionProblem, numbers, rippled
+from benchmarks.peers.functions import Function, FunctionProblem, add_ripples, numbers
 from benchmarks.peers.play import played_by
 from benchmarks.smooth_functions import MethodTuner, best_so_far
 
@@ -37,7 +37,7 @@ def function(seed: int) -> Function:
     rng = np.random.default_rng(seed)
     centre = np.clip(CENTRE + 0.15 * rng.standard_normal(DIMENSIONS), 0.02, 0.98)
     steepness = STEEPNESS * np.exp(0.5 * rng.standard_normal(DIMENSIONS))
-    return rippled(centre, steepness)
+    return add_ripples(centre, steepness)
 
 
 NAMES = [f"x{number}" for number in range(DIMENSIONS)]

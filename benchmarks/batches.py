@@ -88,7 +88,7 @@ def tuner(name: str, parameters: tuple[Parameter, ...], seed: int) -> tuple[Ask,
     return ours("auto" if name == "one by one" else name, parameters, seed)
 
 
-def played(name: str, task: str, size: int, rounds: int) -> tuple[Floats, Floats]:
+def play_task(name: str, task: str, size: int, rounds: int) -> tuple[Floats, Floats]:
     """(rounds,) each: the logarithm of the value reached, and how near trials lie."""
     problem = FunctionProblem.called(task)
     # Apart from the seed of the function, which draws its centre.
@@ -141,7 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     tasks = [f"{family}:{seed}" for family in FAMILIES for seed in range(given.targets)]
     found = {
-        name: [played(name, task, given.size, given.rounds) for task in tasks]
+        name: [play_task(name, task, given.size, given.rounds) for task in tasks]
         for name in given.tuners.split(",")
     }
     print(f"{len(tasks)} targets, {given.size} trials at once; in brackets how near they lie\n")

@@ -63,15 +63,15 @@ def cases(whole: Experience, task: str, seed: int) -> Iterator[Case]:
     parameter = whole.space.parameters[column]
     value = whole.configs.values[rng.integers(len(whole.configs)), column]
     lesser = without(whole.space, parameter)
-    narrow = narrowed(whole.space, parameter, upper=bool(rng.integers(2)))
+    narrow = narrow_space(whole.space, parameter, upper=bool(rng.integers(2)))
     one_value = {parameter.name: _outward(parameter, value)}
     had_it = near(past, column, parameter, value)
     have_it = near(target, column, parameter, value)
-    yield Case("same", sampled(past, rng), target, {})
-    yield Case("new", in_space(sampled(had_it, rng), lesser), target, one_value)
-    yield Case("gone", sampled(past, rng), in_space(have_it, lesser), {})
-    yield Case("wider", sampled(in_space(past, narrow), rng), target, {})
-    yield Case("narrower", sampled(past, rng), in_space(target, narrow), {})
+    yield Case("same", sample_runs(past, rng), target, {})
+    yield Case("new", in_space(sample_runs(had_it, rng), lesser), target, one_value)
+    yield Case("gone", sample_runs(past, rng), in_space(have_it, lesser), {})
+    yield Case("wider", sample_runs(in_space(past, narrow), rng), target, {})
+    yield Case("narrower", sample_runs(past, rng), in_space(target, narrow), {})
 
 
 def near(experience: Experience, column: int, parameter: Parameter, value: float) -> Experience:
@@ -82,7 +82,7 @@ def near(experience: Experience, column: int, parameter: Parameter, value: float
     return take_rows(experience, np.flatnonzero(distance <= few))
 
 
-def sampled(experience: Experience, rng: np.random.Generator) -> Experience:
+def sample_runs(experience: Experience, rng: np.random.Generator) -> Experience:
     rows: list[Ints] = []
     for task in experience.tasks:
         of = experience.rows(task)
@@ -101,7 +101,7 @@ def without(space: Space, parameter: Parameter) -> Space:
     return Space.of(lesser)
 
 
-def narrowed(space: Space, parameter: Parameter, *, upper: bool) -> Space:
+def narrow_space(space: Space, parameter: Parameter, *, upper: bool) -> Space:
     """The space with three fifths of one hyperparameter, at one of its ends."""
     ends = np.array([1.0 - SHARE, 1.0] if upper else [0.0, SHARE])
     low, high = parameter.from_unit(ends)

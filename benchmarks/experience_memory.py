@@ -59,7 +59,7 @@ def build_and_save(path: Path) -> dict[str, float]:
     }
 
 
-def opened(path: Path) -> dict[str, float]:
+def open_file(path: Path) -> dict[str, float]:
     """File -> experience."""
     began = time.perf_counter()
     experience = Experience.open(path)
@@ -75,7 +75,7 @@ def saved_again(path: Path) -> dict[str, float]:
     return {"save seconds": time.perf_counter() - began}
 
 
-def used(path: Path) -> dict[str, float]:
+def memory_use(path: Path) -> dict[str, float]:
     """File -> leave one task out, all losses, a summary."""
     experience = Experience.open(path)
     began = time.perf_counter()
@@ -94,13 +94,13 @@ def used(path: Path) -> dict[str, float]:
 
 STEPS = {
     "build and save": build_and_save,
-    "open": opened,
+    "open": open_file,
     "open and save": saved_again,
-    "use": used,
+    "use": memory_use,
 }
 
 
-def measured(step: str, path: Path) -> dict[str, float]:
+def measure_memory(step: str, path: Path) -> dict[str, float]:
     """The step's own numbers and its peak memory, from a fresh process."""
     command = [sys.executable, __file__, "--step", step, "--experience", str(path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -122,7 +122,7 @@ def main() -> None:
         for step in STEPS:
             if step == "build and save" and arguments.experience:
                 continue
-            numbers = measured(step, path)
+            numbers = measure_memory(step, path)
             shown = "  ".join(f"{name} {value:,.4g}" for name, value in numbers.items())
             print(f"{step:15} {shown}", flush=True)
 

@@ -40,46 +40,52 @@ class Arranged(New):
         return f"{self.item} by {self.by}"
 
 
-def grouped(task: str, package: str, item: str, target: str, by: str, *without: str) -> Arranged:
+def table_of_groups(
+    task: str, package: str, item: str, target: str, by: str, *without: str
+) -> Arranged:
     """Rows of one group belong together."""
     return Arranged(task, package, item, target, without, by, GROUPS)
 
 
-def ordered(task: str, package: str, item: str, target: str, by: str, *without: str) -> Arranged:
+def table_in_order(
+    task: str, package: str, item: str, target: str, by: str, *without: str
+) -> Arranged:
     """Rows follow each other."""
     return Arranged(task, package, item, target, without, by, ORDER)
 
 
 TABLES = (
-    grouped(CLASSES, "geepack", "ohio", "resp", "id"),
-    grouped(CLASSES, "geepack", "respiratory", "outcome", "id"),
-    grouped(CLASSES, "lme4", "VerbAgg", "r2", "id", "resp"),
-    grouped(CLASSES, "MASS", "bacteria", "y", "ID"),
-    grouped(CLASSES, "survival", "pbcseq", "status", "id", "futime"),
-    grouped(NUMBERS, "AER", "Guns", "violent", "state", "murder", "robbery"),
-    grouped(NUMBERS, "plm", "Produc", "gsp", "state"),
-    grouped(NUMBERS, "plm", "Males", "wage", "nr"),
-    grouped(NUMBERS, "plm", "Cigar", "sales", "state"),
-    grouped(NUMBERS, "plm", "EmplUK", "emp", "firm"),
-    grouped(NUMBERS, "wooldridge", "airfare", "fare", "id", "lfare", "ldist", "ldistsq", "lpassen"),
-    grouped(NUMBERS, "geepack", "dietox", "Weight", "Pig"),
-    grouped(NUMBERS, "datasets", "ChickWeight", "weight", "Chick"),
-    grouped(NUMBERS, "gapminder", "gapminder", "lifeExp", "country"),
-    ordered(CLASSES, "dplyr", "storms", "status", "year", "name", "category"),
-    ordered(CLASSES, "ISLR", "Weekly", "Direction", "Year", "Today"),
-    ordered(NUMBERS, "AER", "Guns", "violent", "year", "murder", "robbery"),
-    ordered(NUMBERS, "plm", "Cigar", "sales", "year"),
-    ordered(NUMBERS, "gapminder", "gapminder", "lifeExp", "year"),
-    ordered(NUMBERS, "wooldridge", "airfare", "fare", "year", "lfare", "y98", "y99", "y00"),
-    ordered(NUMBERS, "ggplot2", "economics", "psavert", "date"),
-    ordered(NUMBERS, "ggplot2", "txhousing", "median", "date"),
-    ordered(NUMBERS, "mosaicData", "Births", "births", "date"),
-    ordered(NUMBERS, "modeldata", "Chicago", "ridership", "date"),
-    ordered(NUMBERS, "nycflights13", "weather", "temp", "time_hour", "dewp"),
+    table_of_groups(CLASSES, "geepack", "ohio", "resp", "id"),
+    table_of_groups(CLASSES, "geepack", "respiratory", "outcome", "id"),
+    table_of_groups(CLASSES, "lme4", "VerbAgg", "r2", "id", "resp"),
+    table_of_groups(CLASSES, "MASS", "bacteria", "y", "ID"),
+    table_of_groups(CLASSES, "survival", "pbcseq", "status", "id", "futime"),
+    table_of_groups(NUMBERS, "AER", "Guns", "violent", "state", "murder", "robbery"),
+    table_of_groups(NUMBERS, "plm", "Produc", "gsp", "state"),
+    table_of_groups(NUMBERS, "plm", "Males", "wage", "nr"),
+    table_of_groups(NUMBERS, "plm", "Cigar", "sales", "state"),
+    table_of_groups(NUMBERS, "plm", "EmplUK", "emp", "firm"),
+    table_of_groups(
+        NUMBERS, "wooldridge", "airfare", "fare", "id", "lfare", "ldist", "ldistsq", "lpassen"
+    ),
+    table_of_groups(NUMBERS, "geepack", "dietox", "Weight", "Pig"),
+    table_of_groups(NUMBERS, "datasets", "ChickWeight", "weight", "Chick"),
+    table_of_groups(NUMBERS, "gapminder", "gapminder", "lifeExp", "country"),
+    table_in_order(CLASSES, "dplyr", "storms", "status", "year", "name", "category"),
+    table_in_order(CLASSES, "ISLR", "Weekly", "Direction", "Year", "Today"),
+    table_in_order(NUMBERS, "AER", "Guns", "violent", "year", "murder", "robbery"),
+    table_in_order(NUMBERS, "plm", "Cigar", "sales", "year"),
+    table_in_order(NUMBERS, "gapminder", "gapminder", "lifeExp", "year"),
+    table_in_order(NUMBERS, "wooldridge", "airfare", "fare", "year", "lfare", "y98", "y99", "y00"),
+    table_in_order(NUMBERS, "ggplot2", "economics", "psavert", "date"),
+    table_in_order(NUMBERS, "ggplot2", "txhousing", "median", "date"),
+    table_in_order(NUMBERS, "mosaicData", "Births", "births", "date"),
+    table_in_order(NUMBERS, "modeldata", "Chicago", "ridership", "date"),
+    table_in_order(NUMBERS, "nycflights13", "weather", "temp", "time_hour", "dewp"),
 )
 
 
-def divided(table: Arranged, seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
+def divide_rows(table: Arranged, seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The rows to learn from and those held out: other groups, or what comes last."""
     frame = frame_of(table)
     frame = frame.sample(min(MOST_ROWS, len(frame)), random_state=seed).reset_index(drop=True)
@@ -97,9 +103,9 @@ def divided(table: Arranged, seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]
     return known, new
 
 
-def played(table: Arranged, trials: int) -> list[Row]:
+def play_table(table: Arranged, trials: int) -> list[Row]:
     """A row told and one not told."""
-    learn, held = divided(table)
+    learn, held = divide_rows(table)
     by = learn[table.by]
     if table.role == GROUPS:
         learn, held = learn.drop(columns=table.by), held.drop(columns=table.by)
@@ -143,4 +149,4 @@ def summary(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    play_or_sum_up(__doc__, TABLES, played, summary)
+    play_or_sum_up(__doc__, TABLES, play_table, summary)

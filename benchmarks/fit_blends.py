@@ -52,7 +52,7 @@ class LastSearch(JobListener):
         self.found = found
 
 
-def played(table: New, learn: pd.DataFrame, held: pd.DataFrame, trials: int) -> list[Row]:
+def play_table(table: New, learn: pd.DataFrame, held: pd.DataFrame, trials: int) -> list[Row]:
     """A row for each way to conclude one search."""
     task = Task.CLASSIFICATION if table.task == CLASSES else Task.REGRESSION
     of = Table.of(learn, table.target, name=table.item, task=task)
@@ -121,7 +121,7 @@ def main() -> None:
         summary(given.files)
         return
     tables, parted = TABLES[given.tables]
-    play_all(tables, given.out, lambda table: played(table, *parted(table), given.trials))
+    play_all(tables, given.out, lambda table: play_table(table, *parted(table), given.trials))
 
 
 if __name__ == "__main__":

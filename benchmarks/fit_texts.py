@@ -19,7 +19,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from fit_versus_defaults import divided, scores
+from fit_versus_defaults import divide_rows, scores
 from foretune import ForetuneClassifier, ForetuneRegressor
 from foretune.tables.columns import ColumnKind
 from foretune.tables.schema import infer_schema
@@ -48,9 +48,9 @@ def texts_of(frame: pd.DataFrame) -> list[str]:
     return [column.name for column in columns if column.kind is ColumnKind.WORDS]
 
 
-def played(table: New, trials: int) -> list[Row]:
+def play_table(table: New, trials: int) -> list[Row]:
     """A row with texts and one without; of texts alone also one of the textbook's model."""
-    learn, held = divided(table, most_rows=MOST_ROWS)
+    learn, held = divide_rows(table, most_rows=MOST_ROWS)
     y, of_held = learn.pop(table.target), held.pop(table.target)
     classes = table.task == CLASSES
     texts = texts_of(learn)
@@ -86,4 +86,4 @@ def summary(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    play_or_sum_up(__doc__, TABLES, played, summary)
+    play_or_sum_up(__doc__, TABLES, play_table, summary)

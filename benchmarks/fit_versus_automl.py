@@ -31,7 +31,7 @@ import pandas as pd
 from sklearn.metrics import accuracy_score, log_loss, r2_score
 from sklearn.model_selection import train_test_split
 
-from fit_versus_defaults import divided
+from fit_versus_defaults import divide_rows
 from foretune.tables.table import Table
 from foretune.tables.target import Task
 from foretune_lab.collect.table_sources import sources
@@ -151,7 +151,7 @@ def small() -> Iterator[Contest]:
 def larger() -> Iterator[Contest]:
     """Tables as people keep them."""
     for table in LARGER:
-        learn, held = (part.rename(columns={table.target: TARGET}) for part in divided(table))
+        learn, held = (part.rename(columns={table.target: TARGET}) for part in divide_rows(table))
         of_classes = table.task == CLASSES
         if of_classes:  # texts, so that no tool takes 0 and 1 for numbers
             learn, held = (
@@ -210,7 +210,7 @@ def run(command: Sequence[str | Path], folder: Path) -> None:
         sys.exit(f"{command} failed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
 
 
-def compared(
+def compare_tools(
     contest: Contest, given: argparse.Namespace, known: dict[str, float]
 ) -> Iterator[dict[str, float]]:
     """The score of each tool and the seconds that it took, tool by tool; what is known stays."""
@@ -219,7 +219,7 @@ def compared(
         folder = Path(name)
         contest.learn.to_csv(folder / "train.csv", index=False)
         contest.held.drop(columns=TARGET).to_csv(folder / "test.csv", index=False)
-        for tool in (tool for tool in asked(given) if tool not in known):
+        for tool in (tool for tool in read_arguments(given) if tool not in known):
             began = time.perf_counter()
             if tool == "foretune":
                 predicted = by_foretune(folder, contest, given)
@@ -230,7 +230,7 @@ def compared(
             yield found
 
 
-def asked(given: argparse.Namespace) -> list[str]:
+def read_arguments(given: argparse.Namespace) -> list[str]:
     return ["foretune", *(name for name in SCRIPTS if getattr(given, name))]
 
 
@@ -248,11 +248,11 @@ def main() -> None:
     scores = pd.read_csv(given.out, index_col=0) if given.out.exists() else pd.DataFrame()
     rows = {str(name): row.dropna().to_dict() for name, row in scores.iterrows()}
     for contest in islice(TABLES[given.tables](), given.skip, given.skip + given.datasets):
-        for found in compared(contest, given, rows.get(contest.name, {})):
+        for found in compare_tools(contest, given, rows.get(contest.name, {})):
             rows[contest.name] = found
             pd.DataFrame.from_dict(rows, orient="index").to_csv(given.out)
             print(contest.name, found, flush=True)
-    whole = pd.DataFrame.from_dict(rows, orient="index")[asked(given)].dropna()
+    whole = pd.DataFrame.from_dict(rows, orient="index")[read_arguments(given)].dropna()
     print(whole.round(4).to_string())
     print(f"mean rank on {len(whole)} datasets:")
     print(whole.rank(axis=1, ascending=False).mean().round(2).to_string())

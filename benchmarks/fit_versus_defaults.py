@@ -66,7 +66,7 @@ TABLES = (
 )  # fmt: skip
 
 
-def divided(
+def divide_rows(
     table: New, *, most_rows: int = MOST_ROWS, most_learnt: int = MOST_ROWS, seed: int = 0
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The rows to learn from, at most 70%, and those held out."""
@@ -151,9 +151,9 @@ def scores(task: str, model: object, x: pd.DataFrame, y: pd.Series) -> dict[str,
     }
 
 
-def played(table: New, trials: int) -> list[Row]:
+def play_table(table: New, trials: int) -> list[Row]:
     """A row for `fit` and for each default."""
-    learn, held = divided(table)
+    learn, held = divide_rows(table)
     y, of_held = learn.pop(table.target), held.pop(table.target)
     kind = ForetuneClassifier if table.task == CLASSES else ForetuneRegressor
     first, last = ready(learn, held)
@@ -176,7 +176,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=10)
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
-    play_all(TABLES, given.out, partial(played, trials=given.trials))
+    play_all(TABLES, given.out, partial(play_table, trials=given.trials))
 
 
 if __name__ == "__main__":

@@ -101,7 +101,7 @@ def by_tpe(judge: Judge, seed: int, trials: int) -> list[float]:
     losses: list[float] = []
 
     def objective(trial: optuna.Trial) -> float:
-        losses.append(judge.loss(_suggested(trial, judge.plan.space)))
+        losses.append(judge.loss(_suggest(trial, judge.plan.space)))
         return losses[-1]
 
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
@@ -109,7 +109,7 @@ def by_tpe(judge: Judge, seed: int, trials: int) -> list[float]:
     return losses
 
 
-def _suggested(trial: Any, space: Space) -> dict[str, Any]:
+def _suggest(trial: Any, space: Space) -> dict[str, Any]:
     """A configuration, the choices of stages before what hangs on them."""
     config: dict[str, Any] = {}
     for stage in space.structure.stages:
@@ -158,7 +158,7 @@ class ByMethod:
         return losses
 
 
-def shipped(space: str, metric: str) -> FitKnowledge:
+def load_shipped_knowledge(space: str, metric: str) -> FitKnowledge:
     return FitKnowledge.for_space(space, metric=metric, own=False)
 
 
@@ -258,7 +258,7 @@ def main() -> None:
     parser.add_argument("--fresh", action="store_true", help="score what was chosen on other folds")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
-    known = {"auto": ByMethod("auto", shipped), "tpe": by_tpe, "random": by_random}
+    known = {"auto": ByMethod("auto", load_shipped_knowledge), "tpe": by_tpe, "random": by_random}
     methods = {name: known[name] for name in given.methods.split(",")}
     curves: list[dict[str, Any]] = []
     fresh: list[dict[str, Any]] = []

@@ -68,7 +68,7 @@ def suggest_sklearn(x: np.ndarray, y: np.ndarray, candidates: np.ndarray) -> int
     return int(np.argmax(log_expected_improvement(mean, std, float(y.min()))))
 
 
-def timed(work: Callable[[], int]) -> float:
+def time_calls(work: Callable[[], int]) -> float:
     begin = time.perf_counter()
     work()
     return time.perf_counter() - begin
@@ -81,11 +81,11 @@ def one_repeat(data: Problem) -> dict[str, float]:
     anchor = last_anchor(len(x))
     warm.hyper(x[:anchor], y[:anchor])
     return {
-        "ours, cold": timed(lambda: suggest_cold(x, y, candidates)),
-        "ours, warm": timed(lambda: suggest_anchored(warm, x, y, candidates)),
-        "ours, resumed": timed(lambda: suggest_anchored(AnchoredFit(), x, y, candidates)),
-        "BoTorch": timed(lambda: suggest_botorch(x, y, candidates)),
-        "scikit-learn": timed(lambda: suggest_sklearn(x, y, candidates)),
+        "ours, cold": time_calls(lambda: suggest_cold(x, y, candidates)),
+        "ours, warm": time_calls(lambda: suggest_anchored(warm, x, y, candidates)),
+        "ours, resumed": time_calls(lambda: suggest_anchored(AnchoredFit(), x, y, candidates)),
+        "BoTorch": time_calls(lambda: suggest_botorch(x, y, candidates)),
+        "scikit-learn": time_calls(lambda: suggest_sklearn(x, y, candidates)),
     }
 
 

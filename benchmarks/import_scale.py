@@ -90,7 +90,7 @@ def write_table(path: Path, rows: int, kind: str) -> None:
     writer.close()
 
 
-def measured(command: list[str]) -> dict[str, float]:
+def measure_import(command: list[str]) -> dict[str, float]:
     """Seconds, CPU seconds and peak memory of a command."""
     began = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -155,7 +155,7 @@ def main() -> None:
                         write_table(source, rows, kind)
                     for step in arguments.steps:
                         out = folder / f"{kind}-{rows}-out.parquet"
-                        used = measured(command_of(step, source, out))
+                        used = measure_import(command_of(step, source, out))
                         line: dict[str, object] = {"step": step, "kind": kind, "format": form}
                         lines.append({**line, "rows": rows, **used})
                         print(json.dumps(lines[-1]), flush=True)

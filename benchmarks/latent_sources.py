@@ -33,7 +33,7 @@ def early_success(order: np.ndarray, z: np.ndarray) -> float:
     return -float(np.minimum.accumulate(z[picks]).mean())
 
 
-def ranked(
+def rank_sources(
     prior: LatentPrior,
     tasks: list[PastTask],
     experience: Experience,
@@ -76,8 +76,8 @@ def main() -> None:
     rng = np.random.default_rng(0)
     part = rng.permutation(len(tasks)) % PARTS
     bowls = Bowls.of(prior.embeddings)(experience.configs).T
-    by_luck = ranked(prior, tasks, experience, part, early_success)
-    by_agreement = ranked(prior, tasks, experience, part, agreement)
+    by_luck = rank_sources(prior, tasks, experience, part, early_success)
+    by_agreement = rank_sources(prior, tasks, experience, part, agreement)
     algorithms = Algorithms.of(experience.space)
     which = algorithms.algorithm_of(experience.configs)
     found: dict[str, list[tuple[float, float]]] = {}

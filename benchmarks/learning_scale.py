@@ -102,7 +102,7 @@ class Heard:
         self._note("at the end")
 
 
-def used() -> dict[str, float]:
+def read_usage() -> dict[str, float]:
     """Seconds and CPU seconds since this process began."""
     cpu = resource.getrusage(resource.RUSAGE_SELF)
     began = float(os.environ["LEARNING_SCALE_BEGAN"])
@@ -122,11 +122,11 @@ def first_only(path: str) -> dict[str, object]:
     """From the start of Python to the first suggestion."""
     import foretune
 
-    imported = used()
+    imported = read_usage()
     experience = foretune.Experience.open(path)
-    opened = used()
+    opened = read_usage()
     foretune.Optimizer.of(experience=experience).ask()
-    return {"imported": imported, "opened": opened, "first": used()}
+    return {"imported": imported, "opened": opened, "first": read_usage()}
 
 
 def learnt_only(path: str) -> dict[str, object]:
@@ -136,14 +136,14 @@ def learnt_only(path: str) -> dict[str, object]:
     heard = Heard()
     optimizer = foretune.Optimizer.of(experience=path, progress=heard)
     optimizer.ask()
-    first = used()
+    first = read_usage()
     optimizer.finish_learning()
-    learnt = difference(used(), first)
+    learnt = difference(read_usage(), first)
     found = {"first": first, "learnt": learnt, "silent": heard.longest, "during": heard.during}
     return found | {"peak_mib": peak_mib()}
 
 
-def asked(path: str) -> dict[str, object]:
+def measure_asks(path: str) -> dict[str, object]:
     """Asks after 1, 10 and 40 told trials, with what was learnt in the cache."""
     return {"asks": asks(path), "peak_after_asks_mib": peak_mib()}
 
@@ -181,10 +181,10 @@ def _spread(took):
     return found
 
 
-STEPS = {"first": first_only, "learn": learnt_only, "ask": asked}
+STEPS = {"first": first_only, "learn": learnt_only, "ask": measure_asks}
 
 
-def measured(step: str, path: Path, cache: Path) -> dict[str, object]:
+def measure_all(step: str, path: Path, cache: Path) -> dict[str, object]:
     """What the step says, from a process of its own."""
     environment = os.environ | {
         "XDG_CACHE_HOME": str(cache),
@@ -204,11 +204,11 @@ def run(tasks: int, evaluations: int, shared: bool) -> dict[str, object]:
         larger.only(larger.tasks[:-1]).save(path)
         del larger
         line: dict[str, object] = {"tasks": tasks, "evaluations": evaluations, "shared": shared}
-        line["opening"] = measured("first", path, cache)
-        line |= measured("learn", path, cache)
-        line |= measured("ask", path, cache)
-        line["again"] = measured("first", path, cache)
-        added = measured("learn", more, cache)
+        line["opening"] = measure_all("first", path, cache)
+        line |= measure_all("learn", path, cache)
+        line |= measure_all("ask", path, cache)
+        line["again"] = measure_all("first", path, cache)
+        added = measure_all("learn", more, cache)
         line["added"] = {name: added[name] for name in ("first", "learnt", "silent", "during")}
     return line
 

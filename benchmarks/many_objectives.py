@@ -117,7 +117,7 @@ PROBLEMS = {
 }
 
 
-def played(tuner: str, problem: Problem, seed: int) -> Iterator[tuple[float, ...]]:
+def play_task(tuner: str, problem: Problem, seed: int) -> Iterator[tuple[float, ...]]:
     """The losses of one run, trial after trial."""
     player = optuna_player if tuner.startswith("optuna-") else foretune_player
     return player(tuner, problem, seed)
@@ -160,7 +160,7 @@ def optuna_player(tuner: str, problem: Problem, seed: int) -> Iterator[tuple[flo
 def rows_of(tuner: str, name: str, seed: int) -> list[dict[str, Any]]:
     """What is told of one run."""
     problem = PROBLEMS[name]
-    losses = np.array([*played(tuner, problem, seed)])
+    losses = np.array([*play_task(tuner, problem, seed)])
     run = {"tuner": tuner, "problem": problem.name, "seed": seed}
     return [
         {**run, "trials": trials, "dominated": problem.dominated(losses[:trials])}

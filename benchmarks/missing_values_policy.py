@@ -59,7 +59,7 @@ class Case:
 
 def cases(given: argparse.Namespace) -> Iterator[Case]:
     """All cases; those of different files, seeds and tasks take turns, so that any part is fair."""
-    wholes = {path: opened(str(path)) for path in given.experience}
+    wholes = {path: open_experience(str(path)) for path in given.experience}
     for seed in range(given.seeds):
         for number in range(given.tasks):
             for path, whole in wholes.items():
@@ -87,7 +87,7 @@ def generator(*parts: object) -> np.random.Generator:
 
 
 @lru_cache(maxsize=4)
-def opened(path: str) -> Experience:
+def open_experience(path: str) -> Experience:
     whole = Experience.open(path)
     return whole.with_metrics([whole.metrics[0].name])
 
@@ -96,7 +96,7 @@ def past_of(case: Case) -> Experience | None:
     """The past runs as the policy of the case sees them; None where nothing is left."""
     if case.variant == NOTHING:
         return None
-    whole = opened(case.file)
+    whole = open_experience(case.file)
     past = some_runs(whole.without([case.task]), case)
     if case.variant == WHOLE:
         return past
@@ -137,7 +137,7 @@ def with_gaps(past: Experience, case: Case) -> Experience:
 
 
 def play(case: Case) -> tuple[Case, list[float]]:
-    target = opened(case.file).only([case.task])
+    target = open_experience(case.file).only([case.task])
     pool, method = pool_of(target, case.task), METHODS[case.method]
     past = past_of(case)
     if past is None and method.needs_experience:

@@ -113,7 +113,7 @@ def play_or_sum_up(
     play_all(tables, given.out, lambda table: played(table, given.trials))
 
 
-def written(table: New, folder: Path) -> Path:
+def write_table(table: New, folder: Path) -> Path:
     """The CSV file of a table."""
     path = folder / table.task / f"{table.package}-{table.item}.csv".lower()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -126,7 +126,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     given = parser.parse_args()
     for table in TABLES:
-        print(written(table, given.folder))
+        print(write_table(table, given.folder))
 
 
 if __name__ == "__main__":

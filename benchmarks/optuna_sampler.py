@@ -47,7 +47,7 @@ class Task:
     def __init__(self, seed: int) -> None:
         rng = np.random.default_rng(seed)
         self.asked = {
-            name: _narrowed(distribution, rng)
+            name: _narrow_space(distribution, rng)
             for name, (distribution, _) in FAMILY.items()
             if name in ALWAYS or rng.random() < 0.6
         }
@@ -107,7 +107,7 @@ class RecordedTask:
         return float(np.median(self.losses) - self.best) or 1.0
 
 
-def _narrowed(distribution: BaseDistribution, rng: np.random.Generator) -> BaseDistribution:
+def _narrow_space(distribution: BaseDistribution, rng: np.random.Generator) -> BaseDistribution:
     """Every other program asks for a smaller range."""
     if isinstance(distribution, CategoricalDistribution) or rng.random() < 0.5:
         return distribution

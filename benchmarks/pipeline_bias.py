@@ -32,7 +32,7 @@ SHARES = (0.005, 0.01, 0.05, 0.1, 0.5, 1.0)
 LAYERS = (0, 1, 2)
 
 
-def sampled(split: Split, share: float, seed: int) -> Split:
+def take_share(split: Split, share: float, seed: int) -> Split:
     """The split with a share of its training tasks, at least one of them."""
     count = max(1, round(share * len(split.train)))
     chosen = np.random.default_rng(seed).permutation(len(split.train))[:count]
@@ -40,7 +40,9 @@ def sampled(split: Split, share: float, seed: int) -> Split:
     return Split(split.name, train, split.validation, split.test)
 
 
-def replayed(prior: Prior, pool: TaskPool, start: tuple[int, ...], seed: int, trials: int) -> list:
+def replay_task(
+    prior: Prior, pool: TaskPool, start: tuple[int, ...], seed: int, trials: int
+) -> list:
     """The best loss so far after each trial."""
     target = Target(pool.configs.space, pool=pool.configs)
     method = Method("variant", "", deeppipe, design=Design("random", 0), needs_experience=True)
@@ -84,12 +86,12 @@ def runs(given: argparse.Namespace, experience: Experience) -> Iterator[dict]:
                 started = time.perf_counter()
                 sizes = Sizes(given.factor, layers, learns_mean=deeppipe().sizes.learns_mean)
                 learner = DeepPipeLearner(sizes, deeppipe().scores)
-                past = for_learning(experience, sampled(split, share, seed))
+                past = for_learning(experience, take_share(split, share, seed))
                 prior = learner.learn(past, seed=seed, progress=TerminalProgress())
                 learning = time.perf_counter() - started
                 for task in left:
                     start = recorded_start(experience, pools[task])
-                    best = replayed(prior, pools[task], start, seed, given.trials)
+                    best = replay_task(prior, pools[task], start, seed, given.trials)
                     yield {"share": share, "layers": layers, "seed": seed, "task": task} | {
                         "learn_seconds": round(learning, 1),
                         "best": best,

@@ -80,7 +80,7 @@ def uses(configs: Encoded, stage: str, algorithm: str) -> np.ndarray:
     return np.isin(configs.values[:, place], wanted)
 
 
-def reduced(experience: Experience, stage: str, algorithm: str) -> Experience:
+def drop_algorithm(experience: Experience, stage: str, algorithm: str) -> Experience:
     """The evaluations of all pipelines without the algorithm, in the space that lacks it."""
     space = without_algorithm(experience.space, stage, algorithm)
     left = np.flatnonzero(~uses(experience.configs, stage, algorithm))
@@ -108,7 +108,7 @@ def learner(encoder_layers: int, *, as_published: bool = False) -> DeepPipeLearn
 
 def learnt_without(experience: Experience, split: Split, given: argparse.Namespace) -> dict:
     """The priors of the rows that know nothing of the algorithm, by row."""
-    fewer = for_learning(reduced(experience, given.stage, given.algorithm), split)
+    fewer = for_learning(drop_algorithm(experience, given.stage, given.algorithm), split)
     one, none = (learner(layers, as_published=given.as_published) for layers in (1, 0))
     smaller = one.learn(fewer, seed=0, progress=TerminalProgress())
     return {
@@ -130,7 +130,7 @@ def learnt_with(
     }
 
 
-def played(prior: Prior, pool: TaskPool, start: Encoded, trials: int) -> list[float]:
+def play_task(prior: Prior, pool: TaskPool, start: Encoded, trials: int) -> list[float]:
     """The best loss so far after each trial."""
     method = Method("row", "", deeppipe, design=Design("random", 0))
     target = Target(pool.configs.space, pool=pool.configs)
@@ -171,7 +171,7 @@ def run(
     wanted = pool.configs.space.encode(start.dicts())
     start = wanted.take(np.flatnonzero(wanted.isin(pool.configs)))
     began = time.perf_counter()
-    best = played(priors[row], pool, start, given.trials)
+    best = play_task(priors[row], pool, start, given.trials)
     seconds = round(time.perf_counter() - began, 1)
     named = {"algorithm": given.algorithm, "row": row, "task": pool.task}
     return named | {"seconds": seconds, "best": best}

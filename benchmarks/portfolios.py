@@ -69,7 +69,7 @@ def errors_of(experience: Experience, table: LossTable) -> Floats:
     return missing_as_worst(errors[kept])
 
 
-def judged(
+def judge_portfolio(
     table: LossTable, errors: Floats, split: Split, builder: str, budget: int, seed: int
 ) -> dict:
     """Build on the training tasks; the errors of the first configurations on the others."""
@@ -119,7 +119,7 @@ def run(given: argparse.Namespace) -> None:
                 continue
             row = {"suite": suite, "fold": fold, "folds": given.folds, "builder": builder}
             row |= {"budget": given.budget}
-            row |= judged(table, errors, split, builder, given.budget, seed=fold)
+            row |= judge_portfolio(table, errors, split, builder, given.budget, seed=fold)
             with given.out.open("a") as file:
                 file.write(json.dumps(row) + "\n")
             print(suite, fold, builder, f"{row['seconds']} s", flush=True)

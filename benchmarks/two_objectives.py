@@ -180,7 +180,9 @@ PROBLEMS = {
 }
 
 
-def played(tuner: str, problem: Problem, seed: int, trials: int) -> Iterator[tuple[float, float]]:
+def play_task(
+    tuner: str, problem: Problem, seed: int, trials: int
+) -> Iterator[tuple[float, float]]:
     """The losses of one run, trial after trial."""
     if tuner == "botorch":
         return botorch_player(problem, seed, trials)
@@ -276,7 +278,7 @@ def rows_of(tuner: str, name: str, seed: int) -> list[dict[str, Any]]:
     """What is told of one run."""
     problem = PROBLEMS[name]
     began = time.process_time()
-    points = np.array([*played(tuner, problem, seed, max(LOOKS))])
+    points = np.array([*play_task(tuner, problem, seed, max(LOOKS))])
     seconds = (time.process_time() - began) / max(LOOKS)
     whole = problem.whole
     return [

@@ -25,10 +25,10 @@ def bowl(seed: int) -> Function:
 def ripples(seed: int) -> Function:
     """A bowl with small waves."""
     rng = np.random.default_rng(seed)
-    return rippled(rng.random(5), np.exp(0.7 * rng.normal(size=5)))
+    return add_ripples(rng.random(5), np.exp(0.7 * rng.normal(size=5)))
 
 
-def rippled(centre: Floats, steepness: Floats) -> Function:
+def add_ripples(centre: Floats, steepness: Floats) -> Function:
     """The bowl with small waves around a centre."""
 
     def value(x: Floats) -> float:

@@ -17,7 +17,7 @@ from typing import Any
 HERE = Path(__file__).parent
 
 
-def described() -> dict[str, dict[str, list[str]]]:
+def describe_install() -> dict[str, dict[str, list[str]]]:
     """The packages of every environment."""
     plain: dict[str, Any] = tomllib.loads((HERE / "environments.toml").read_text("utf-8"))
     return plain
@@ -42,7 +42,7 @@ def install(environments: Path, name: str, packages: dict[str, list[str]]) -> No
 
 def main() -> None:
     """Install the environments named, or all, that are not there yet."""
-    peers = described()
+    peers = describe_install()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--environments", type=Path, required=True)
     parser.add_argument("names", nargs="*", default=list(peers))

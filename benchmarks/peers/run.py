@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from benchmarks.peers.install import described, python_of
+from benchmarks.peers.install import describe_install, python_of
 from benchmarks.peers.play import ONE_THREAD, ROOT
 from benchmarks.peers.problems import problem_of
 
@@ -53,7 +53,7 @@ class Contestant:
     def called(cls, name: str) -> "Contestant":
         """`auto@TAG` is `auto`, learnt and played anew for the sake of a newer Foretune."""
         plain = name.split("@", maxsplit=1)[0]
-        for environment, content in described().items():
+        for environment, content in describe_install().items():
             if plain in content["peers"]:
                 return cls(name, environment)
         return cls(name, OURS)

@@ -202,7 +202,7 @@ def rows_of(run: Run, given: SimpleNamespace) -> list[Row]:
             return [Row(run.attack.name, 0, note=f"{note}; last said: {last}")]
         return [replace(row, note=f"{note}; {row.note}".rstrip("; ")) for row in rows]
     if code and not any(row.faults for row in rows):
-        rows.append(_failed(run.attack, code, given.logs / f"{stem}.log"))
+        rows.append(_failure_row(run.attack, code, given.logs / f"{stem}.log"))
     elif not rows:
         rows.append(Row(run.attack.name, 1, wrong=1, note=f"it printed no row, see {stem}.txt"))
     with (given.out / ROWS).open("a") as kept:
@@ -210,7 +210,7 @@ def rows_of(run: Run, given: SimpleNamespace) -> list[Row]:
     return rows
 
 
-def _failed(attack: Attack, code: int, log: Path) -> Row:
+def _failure_row(attack: Attack, code: int, log: Path) -> Row:
     said = log.read_text(errors="replace").strip().splitlines()[-SHOWN_LINES:]
     return Row(attack.name, 1, wrong=1, note=f"exit code {code}: {' '.join(said)[-300:]}")
 

@@ -35,7 +35,7 @@ SPACE = {"x": (0.0, 1.0), "n": (1, 9), "model": {"svm": {"C": (0.01, 10.0, "log"
 META_FEATURES = {"rows": 100.0, "columns": 5.0}
 
 
-def recorded(
+def make_experience(
     space: Mapping[str, object] = SPACE,
     tasks: int = 3,
     rows: int = 12,
@@ -75,27 +75,27 @@ def recorded(
 
 def all_failed_but_one_task() -> Experience:
     """One task with successes, two on which all trials failed."""
-    return recorded(loss=lambda task, x: x if task == 0 else np.full_like(x, np.nan))
+    return make_experience(loss=lambda task, x: x if task == 0 else np.full_like(x, np.nan))
 
 
 CASES: dict[str, Callable[[], Experience | None]] = {
     "no tasks": lambda: None,
-    "one task": lambda: recorded(tasks=1),
-    "one evaluation": lambda: recorded(tasks=1, rows=1),
-    "two tasks of one row": lambda: recorded(tasks=2, rows=1),
-    "all values equal": lambda: recorded(loss=lambda _, x: np.full_like(x, 0.5)),
-    "constant per task": lambda: recorded(loss=lambda task, x: np.full_like(x, float(task))),
-    "tasks twice": lambda: recorded(loss=lambda _, x: x),
-    "rows twice": lambda: recorded(twice=True),
-    "one success": lambda: recorded(status=Status.FAILED),
+    "one task": lambda: make_experience(tasks=1),
+    "one evaluation": lambda: make_experience(tasks=1, rows=1),
+    "two tasks of one row": lambda: make_experience(tasks=2, rows=1),
+    "all values equal": lambda: make_experience(loss=lambda _, x: np.full_like(x, 0.5)),
+    "constant per task": lambda: make_experience(loss=lambda task, x: np.full_like(x, float(task))),
+    "tasks twice": lambda: make_experience(loss=lambda _, x: x),
+    "rows twice": lambda: make_experience(twice=True),
+    "one success": lambda: make_experience(status=Status.FAILED),
     "failed tasks": all_failed_but_one_task,
-    "unknown seconds": lambda: recorded(seconds=float("nan")),
-    "1 dimension": lambda: recorded({"x": (0.0, 1.0)}),
-    "60 dimensions": lambda: recorded({f"x{number}": (0.0, 1.0) for number in range(60)}),
-    "constants only": lambda: recorded({"x": 1.0, "model": "svm"}, rows=1),
-    "values of 1e300": lambda: recorded(loss=lambda task, x: 1e300 * (x + task)),
-    "values of both 1e300": lambda: recorded(loss=lambda _, x: 1e300 * (x - 0.5) * 3),
-    "values of 1e-300": lambda: recorded(loss=lambda task, x: 1e-300 * (x + task)),
+    "unknown seconds": lambda: make_experience(seconds=float("nan")),
+    "1 dimension": lambda: make_experience({"x": (0.0, 1.0)}),
+    "60 dimensions": lambda: make_experience({f"x{number}": (0.0, 1.0) for number in range(60)}),
+    "constants only": lambda: make_experience({"x": 1.0, "model": "svm"}, rows=1),
+    "values of 1e300": lambda: make_experience(loss=lambda task, x: 1e300 * (x + task)),
+    "values of both 1e300": lambda: make_experience(loss=lambda _, x: 1e300 * (x - 0.5) * 3),
+    "values of 1e-300": lambda: make_experience(loss=lambda task, x: 1e-300 * (x + task)),
 }
 
 
@@ -108,7 +108,7 @@ class Cell:
     seconds: float
 
 
-def tried(method: Method, experience: Experience | None) -> Cell:
+def try_method(method: Method, experience: Experience | None) -> Cell:
     """Learn, save, load, ask and tell."""
     began = time.perf_counter()
     outcome, said = WORKED, ""
@@ -166,7 +166,7 @@ def cells_of(part: tuple[str, tuple[str, ...]]) -> tuple[list[Cell], float]:
     name, kinds = part
     cells = []
     for kind in kinds:
-        cells.append(cell := tried(METHODS[name], CASES[kind]()))
+        cells.append(cell := try_method(METHODS[name], CASES[kind]()))
         if cell.outcome != WORKED:
             print(f"{name} | {kind}: {cell.outcome}: {cell.said}", flush=True)
     of = Counter(cell.outcome for cell in cells)

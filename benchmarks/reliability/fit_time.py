@@ -255,7 +255,7 @@ def scores(model: Path, folder: Path) -> dict[str, object]:
     return {"score": round(found, 4), "baseline": round(baseline, 4)}
 
 
-def measured(cell: Cell, libraries: int) -> dict[str, object]:
+def measure_cell(cell: Cell, libraries: int) -> dict[str, object]:
     """A row of the matrix."""
     with tempfile.TemporaryDirectory() as folder:
         row = run(cell, Path(folder))
@@ -311,7 +311,7 @@ def main() -> None:
 
 
 def measure_part(part: tuple[Cell, int]) -> dict[str, object]:
-    return measured(*part)
+    return measure_cell(*part)
 
 
 def print_row(rows: list[dict[str, object]]) -> None:

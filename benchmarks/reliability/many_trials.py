@@ -83,7 +83,7 @@ def optimizer_of(name: str, told: Encoded, losses: np.ndarray, seed: int = 0) ->
     return optimizer
 
 
-def timed(action: Callable[[], object]) -> tuple[float, float]:
+def time_calls(action: Callable[[], object]) -> tuple[float, float]:
     wall, own = time.perf_counter(), time.process_time()
     action()
     return time.perf_counter() - wall, time.process_time() - own
@@ -123,12 +123,12 @@ def speed(case: Case) -> None:
     numbered = enumerate(waiting, start=1)
     optimizer.assume_pending([Suggestion(-number, config, "") for number, config in numbered])
     asked = optimizer.ask
-    first, told = timed(asked), []
+    first, told = time_calls(asked), []
     later = []
     for number in range(5):
         pair = tuple(float(case.trials + number + place) for place in range(case.objectives))
-        told.append(timed(lambda n=number, pair=pair: optimizer.tell([Told(pair, id=n)])))
-        later.append(timed(asked))
+        told.append(time_calls(lambda n=number, pair=pair: optimizer.tell([Told(pair, id=n)])))
+        later.append(time_calls(asked))
     own = np.median([cpu for _, cpu in later])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     note = f"CPU s: first {first[1]:.2f}, then {own:.2f}, tell {np.median(told, axis=0)[1]:.4f}"
@@ -180,7 +180,7 @@ def apart(action: Callable[..., None], *given: object) -> None:
 def quality(trials: int, sizes: list[int], seeds: int) -> None:
     """What a process of a part of the trials loses against one of all of them."""
     for size in sizes:
-        rows = [judged(Problem(seed), trials, size, seed) for seed in range(seeds)]
+        rows = [judge_growth(Problem(seed), trials, size, seed) for seed in range(seeds)]
         error, density, loss, own = np.mean(rows, axis=0)
         print(
             f"{trials} trials, process of {min(size, trials)}: error {error:.4f} of the spread, "
@@ -189,7 +189,7 @@ def quality(trials: int, sizes: list[int], seeds: int) -> None:
         )
 
 
-def judged(problem: Problem, trials: int, size: int, seed: int) -> tuple[float, ...]:
+def judge_growth(problem: Problem, trials: int, size: int, seed: int) -> tuple[float, ...]:
     """Errors on candidates, half of them near the best trials, and the loss of the chosen one."""
     configs = SPACE.sample(trials, seed=seed)
     losses = problem.losses(configs)

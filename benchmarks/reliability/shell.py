@@ -199,7 +199,7 @@ def _try(template: Template, value: str, folder: Path, counts: Counter[str]) -> 
     arguments, variables = command.start({"a": value})
     for run, times in _runs(arguments):
         counts["run"] += times
-        printed = _printed(run, variables, folder)
+        printed = _read_output(run, variables, folder)
         if _has_canary(folder):
             counts["injected"] += times
             print(f"INJECTED {template.text!r} with {value!r:.60} by {run[0]}", file=sys.stderr)
@@ -219,7 +219,7 @@ def _runs(arguments: list[str]) -> Iterator[tuple[list[str], int]]:
         yield [*shell, *arguments[1:]], 1
 
 
-def _printed(arguments: list[str], variables: dict[str, str], folder: Path) -> bytes:
+def _read_output(arguments: list[str], variables: dict[str, str], folder: Path) -> bytes:
     environment = {**os.environ, **variables, "SHELL": "/bin/sh"}
     process = subprocess.Popen(
         arguments, cwd=folder, env=environment, stdin=subprocess.DEVNULL,
