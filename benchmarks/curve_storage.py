@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from foretune.experience import Experience, Metric
-from foretune.experience.curves import curves_from_arrays
+from foretune.experience.curves import build_curves
 from foretune.space import Space
 
 TASKS, CONFIGS, STEPS = 20, 1_000, 50
@@ -24,7 +24,7 @@ def make() -> Experience:
     space = Space.of({"lr": (1e-4, 1.0, "log"), "depth": (1, 8), "drop": (0.0, 0.5)})
     n = TASKS * CONFIGS
     losses = np.sort(rng.random((n, STEPS)), axis=1)[:, ::-1]
-    curves = curves_from_arrays(
+    curves = build_curves(
         np.full(n, STEPS),
         np.tile(np.arange(1.0, STEPS + 1), n),
         losses.ravel(),

@@ -9,9 +9,9 @@ from foretune.errors import ExperienceError
 from foretune.experience.curves import (
     Curve,
     CurveColumns,
-    curve_of,
-    curves_from_arrays,
-    curves_from_list,
+    read_curve,
+    build_curves,
+    stack_curves,
     group_points,
 )
 from tests.refusals import refuses
@@ -43,25 +43,25 @@ def same(first: Curve | None, second: Curve | None) -> bool:
 
 @given(st.lists(curves(), max_size=6))
 def test_each_row_keeps_its_curve(rows: list[Curve | None]) -> None:
-    table = curves_from_list(rows, METRICS)
+    table = stack_curves(rows, METRICS)
     assert len(table) == len(rows)
-    assert all(same(curve_of(table, i, METRICS), row) for i, row in enumerate(rows))
+    assert all(same(read_curve(table, i, METRICS), row) for i, row in enumerate(rows))
 
 
 @given(st.lists(curves(), min_size=1, max_size=6), st.data())
 def test_rows_are_taken_and_joined_with_their_points(
     rows: list[Curve | None], data: st.DataObject
 ) -> None:
-    table = curves_from_list(rows, METRICS)
+    table = stack_curves(rows, METRICS)
     picked = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=8))
     taken = table.take(np.array(picked, dtype=np.int64))
     joined = CurveColumns.concat([taken, table])
     for place, row in enumerate([*picked, *range(len(rows))]):
-        assert same(curve_of(joined, place, METRICS), rows[row])
+        assert same(read_curve(joined, place, METRICS), rows[row])
 
 
 def test_last_steps_and_lengths() -> None:
-    table = curves_from_arrays([3, 0, 1], [1, 2, 8, 4], [0.9, 0.5, 0.1, 0.7])
+    table = build_curves([3, 0, 1], [1, 2, 8, 4], [0.9, 0.5, 0.1, 0.7])
     assert np.array_equal(table.lengths, [3, 0, 1])
     assert np.array_equal(table.last_steps, [8, np.nan, 4], equal_nan=True)
 
@@ -74,7 +74,7 @@ def test_points_in_any_order_become_curves() -> None:
 
 
 def test_nobody_can_change_them() -> None:
-    table = curves_from_arrays([1], [1], [0.5])
+    table = build_curves([1], [1], [0.5])
     with pytest.raises(ValueError, match="read-only"):
         table.values[0, 0] = 1
 
@@ -82,17 +82,17 @@ def test_nobody_can_change_them() -> None:
 @pytest.mark.parametrize("steps", [[1, 1], [2, 1], [-1, 2], [1, np.inf], [np.nan, 1]])
 def test_steps_ascend(steps: list[float]) -> None:
     with refuses("curve-steps", field="1", kind=ExperienceError):
-        curves_from_arrays([1, 2], [7, *steps], [0.0, 0.0, 0.0])
+        build_curves([1, 2], [7, *steps], [0.0, 0.0, 0.0])
 
 
 def test_a_curve_may_begin_below_where_the_one_before_ended() -> None:
-    assert len(curves_from_arrays([2, 2], [1, 9, 1, 2], [0, 0, 0, 0])) == 2
+    assert len(build_curves([2, 2], [1, 9, 1, 2], [0, 0, 0, 0])) == 2
 
 
 def test_columns_of_other_lengths_and_unknown_metrics_are_refused() -> None:
     with refuses("curve-length", field="values", value=1):
-        curves_from_arrays([2], [1, 2], [0.5])
+        build_curves([2], [1, 2], [0.5])
     with refuses("curve-length", field="loss", value=1):
-        curves_from_list([Curve([1, 2], {"loss": [0.1]})], METRICS)
+        stack_curves([Curve([1, 2], {"loss": [0.1]})], METRICS)
     with refuses("unknown-metric", field="accuracy"):
-        curves_from_list([Curve([1], {"accuracy": [0.1]})], METRICS)
+        stack_curves([Curve([1], {"accuracy": [0.1]})], METRICS)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from foretune.experience import Direction, Evaluation, Experience, Metric, Status
-from foretune.experience.curves import Curve, curve_of
+from foretune.experience.curves import Curve, read_curve
 from foretune.experience.data import ExperienceData
 from foretune.experience.parquet_format import FileLimits
 from foretune.experience.parquet_reader import read_experience
@@ -79,7 +79,7 @@ def test_curves_follow_their_rows(past: Experience) -> None:
     assert past.largest_step("b") == 2
     assert len(past.task("a").curves or ()) == 2
     row = int(np.flatnonzero(past.curves.last_steps == 3)[0]) if past.curves else -1
-    curve = curve_of(past.curves, row, ("loss", "accuracy")) if past.curves else None
+    curve = read_curve(past.curves, row, ("loss", "accuracy")) if past.curves else None
     assert curve is not None
     assert curve.seconds == [2, 4, 6]
     assert curve.values["accuracy"] == [1 - 0.9, 0.5, 0.75]

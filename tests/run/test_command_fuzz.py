@@ -35,6 +35,6 @@ def test_no_value_is_run_as_a_command(fuzz, tmp_path):
 
 
 def test_the_canary_is_seen(fuzz, tmp_path):
-    fuzz._printed(["/bin/sh", "-c", "touch canary"], {}, tmp_path)
+    fuzz._read_output(["/bin/sh", "-c", "touch canary"], {}, tmp_path)
     assert fuzz._has_canary(tmp_path)
     assert not fuzz._has_canary(tmp_path)

@@ -19,7 +19,9 @@ MATRIX = runpy.run_path(str(SCRIPT))
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["random", "zero-shot", "rgpe", "oboe"])
 def test_nothing_is_raised_but_what_names_the_remedy(name: str) -> None:
-    cells = {kind: MATRIX["tried"](METHODS[name], make()) for kind, make in MATRIX["CASES"].items()}
+    cells = {
+        kind: MATRIX["try_method"](METHODS[name], make()) for kind, make in MATRIX["CASES"].items()
+    }
     refused = {kind for kind, cell in cells.items() if cell.outcome == "refused"}
     assert not [cell.said for cell in cells.values() if cell.outcome == "raised"]
     assert refused <= {"no tasks", "constants only"}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from foretune.cli.import_and_show import import_command, show_command
 from foretune.experience import Experience, Status
-from foretune.experience.curves import curve_of
+from foretune.experience.curves import read_curve
 from foretune.stores import TableColumns
 from foretune.stores.files import evaluation_table
 from tests.refusals import refuses, warns
@@ -48,7 +48,7 @@ def curves(experience: Experience) -> dict:
     names = [metric.name for metric in experience.metrics]
     for row in range(len(experience)):
         assert experience.curves is not None
-        curve = curve_of(experience.curves, row, names)
+        curve = read_curve(experience.curves, row, names)
         config = experience.configs.dicts()[experience.config_index[row]]
         key = experience.tasks[experience.task_index[row]], round(config["lr"], 6)
         found[key] = (
@@ -82,7 +82,7 @@ def test_a_column_of_steps_beside_curves_and_numbers(tmp_path, ending):
     experience = read(frame, tmp_path / f"runs.{ending}", columns)
     assert experience.values[0].tolist() == [0.5, 0.875]
     assert experience.seconds.tolist() == [9.0, 8.0, 7.0, 6.0]
-    curve = curve_of(experience.curves, 0, ["f1", "acc"])
+    curve = read_curve(experience.curves, 0, ["f1", "acc"])
     assert curve.steps == [10, 20, 40]
     assert np.isnan(curve.values["f1"]).all()
     assert curve.seconds is None

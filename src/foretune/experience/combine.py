@@ -11,7 +11,7 @@ from foretune._base.names import quote_names, suggestion
 from foretune.errors import ExperienceError
 from foretune.experience.annotations import Notes, reindex_starts
 from foretune.experience.build import EvaluationColumns, from_columns, unique_configs
-from foretune.experience.curves import CurveColumns, curves_from_list
+from foretune.experience.curves import CurveColumns, stack_curves
 from foretune.experience.data import AnyExperience, ExperienceData, Splits
 from foretune.experience.evaluation import Evaluation, Metric, status_of
 from foretune.experience.selection import take_rows
@@ -38,7 +38,7 @@ def append(experience: AnyExperience, evaluations: Iterable[Evaluation]) -> AnyE
         status=np.array([status_of(each.status) for each in added], dtype=np.int8),
         seconds=_numbers("seconds", [each.seconds for each in added]),
         fidelity=_fidelity_of(added),
-        curves=curves_from_list([each.curve for each in added], names),
+        curves=stack_curves([each.curve for each in added], names),
     )
     return _concatenate(before, after, _notes_of(experience))
 

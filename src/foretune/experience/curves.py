@@ -76,26 +76,26 @@ class CurveColumns:
         return last
 
     def points(self, row: int) -> slice:
-        """The places in `steps`, `values` and `seconds` of the points of one row."""
+        """Return the places of the points of one row in `steps`, `values` and `seconds`."""
         return slice(int(self.offsets[row]), int(self.offsets[row + 1]))
 
     def at_steps(self, row: int, metric: int) -> tuple[Floats, Floats]:
-        """The steps of one row and the values of one metric at these."""
+        """Return the steps of one row, and the values of one metric at these steps."""
         points = self.points(row)
         return self.steps[points], self.values[points, metric]
 
     def take(self, rows: ArrayLike | slice) -> CurveColumns:
-        """The curves of these rows, in this order."""
+        """Return the curves of these rows, in this order."""
         offsets, points = gather_points(self.offsets, rows)
         return CurveColumns(offsets, self.steps[points], self.values[points], self.seconds[points])
 
     def with_metrics(self, order: Sequence[int]) -> CurveColumns:
-        """The same curves with the metrics in another order."""
+        """Return the same curves with only these metrics, in this order."""
         return CurveColumns(self.offsets, self.steps, self.values[:, list(order)], self.seconds)
 
     @staticmethod
     def concat(parts: Sequence[CurveColumns]) -> CurveColumns:
-        """The curves of all parts, one part after the other."""
+        """Join the curves of all parts, one part after the other."""
         lengths = np.concatenate([part.lengths for part in parts])
         return CurveColumns(
             _offsets_of(lengths),
@@ -106,7 +106,7 @@ class CurveColumns:
 
     @staticmethod
     def empty(rows: int, metrics: int) -> CurveColumns:
-        """No points for any of `rows` evaluations."""
+        """Return curves without any point, for a number of evaluations."""
         return CurveColumns(
             np.zeros(rows + 1, dtype=np.int64),
             NO_STEPS,
@@ -115,10 +115,10 @@ class CurveColumns:
         )
 
 
-def curves_from_arrays(
+def build_curves(
     lengths: ArrayLike, steps: ArrayLike, values: ArrayLike, seconds: ArrayLike | None = None
 ) -> CurveColumns:
-    """Check columns of points and make curves of them.
+    """Check columns of points, and build curves from them.
 
     lengths: (N,), the number of points of each evaluation.
     steps, values, seconds: of all points, one evaluation after the other. `values` is
@@ -145,8 +145,8 @@ def curves_from_arrays(
     return curves
 
 
-def curves_from_list(rows: Sequence[Curve | None], metrics: Sequence[str]) -> CurveColumns:
-    """The curves of evaluations that have one each, or none.
+def stack_curves(rows: Sequence[Curve | None], metrics: Sequence[str]) -> CurveColumns:
+    """Stack the curves of evaluations, each of which has one or none.
 
     metrics: the names of the metrics, in the order of the columns.
     """
@@ -162,7 +162,7 @@ def curves_from_list(rows: Sequence[Curve | None], metrics: Sequence[str]) -> Cu
         np.full(len(row), np.nan) if row.seconds is None else np.asarray(row.seconds)
         for row in filled
     ]
-    return curves_from_arrays(
+    return build_curves(
         [0 if row is None else len(row) for row in rows],
         np.concatenate([NO_STEPS, *(np.asarray(row.steps, dtype=float) for row in filled)]),
         np.concatenate([np.empty((0, len(metrics))), *values]),
@@ -170,8 +170,8 @@ def curves_from_list(rows: Sequence[Curve | None], metrics: Sequence[str]) -> Cu
     )
 
 
-def curve_of(curves: CurveColumns, row: int, metrics: Sequence[str]) -> Curve | None:
-    """The curve of one row, or None if it has no points."""
+def read_curve(curves: CurveColumns, row: int, metrics: Sequence[str]) -> Curve | None:
+    """Return the curve of one row, or None if it has no points."""
     points = curves.points(row)
     if points.start == points.stop:
         return None

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from foretune._base.arrays import Floats
 from foretune._base.names import quote_names
 from foretune.errors import ExperienceError
-from foretune.experience.curves import NO_STEPS, CurveColumns, curves_from_arrays
+from foretune.experience.curves import NO_STEPS, CurveColumns, build_curves
 from foretune.experience.data import METRIC_PREFIX, ExperienceData
 
 CURVE = "curve:"
@@ -68,7 +68,7 @@ def read_curve_lists(frame: pd.DataFrame, prefix: str, metrics: Iterable[str]) -
     steps = flat.get(prefix + STEP, np.concatenate([NO_STEPS, *counted]))
     unknown = np.full(len(steps), np.nan)
     values = np.column_stack([flat.get(name, unknown) for name in columns])
-    return curves_from_arrays(lengths, steps, values, flat.get(prefix + SECONDS))
+    return build_curves(lengths, steps, values, flat.get(prefix + SECONDS))
 
 
 def _lists_in(column: "pd.Series[Any]", name: str) -> list[Floats]:

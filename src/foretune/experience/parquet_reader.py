@@ -19,7 +19,7 @@ from foretune.errors import DamagedError, ExperienceError, ForetuneError
 from foretune.experience.annotations import Notes
 from foretune.experience.build import EvaluationColumns, from_columns
 from foretune.experience.config_rows import ConfigTable
-from foretune.experience.curves import CurveColumns, curves_from_arrays
+from foretune.experience.curves import CurveColumns, build_curves
 from foretune.experience.data import METRIC_PREFIX, AnyExperience, MetaFeatures
 from foretune.experience.evaluation import Direction, Metric
 from foretune.experience.parquet_format import (
@@ -321,9 +321,7 @@ class _CurveParts:
             if not np.array_equal(own_lengths, lengths):
                 raise DamagedError("curves of unequal lengths", rule="curve-length", field=name)
             values.append(numbers)
-        self._parts.append(
-            curves_from_arrays(lengths, steps, np.column_stack(values[:-1]), values[-1])
-        )
+        self._parts.append(build_curves(lengths, steps, np.column_stack(values[:-1]), values[-1]))
 
     def whole(self) -> CurveColumns:
         """Return the curves of all rows."""

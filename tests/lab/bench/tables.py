@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from foretune.experience import Direction, Experience, Metric
-from foretune.experience.curves import curves_from_arrays
+from foretune.experience.curves import build_curves
 from foretune.methods.contracts import Learner, Prior, Surrogate, Target
 from foretune.methods.wrapped import WrappedPrior
 from foretune.search import method
@@ -57,7 +57,7 @@ def table_with_curves(ends: list[list[float]], pace: list[float] | None = None) 
         CURVE_SPACE.from_columns({"x": x}, n),
         np.tile(np.arange(n), tasks),
         np.concatenate(ends),
-        curves=curves_from_arrays(
+        curves=build_curves(
             [LAST] * n * tasks,
             np.tile(steps, n * tasks),
             np.concatenate(values),

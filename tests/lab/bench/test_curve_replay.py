@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from foretune.experience import Direction, Experience, Metric
-from foretune.experience.curves import curves_from_arrays
+from foretune.experience.curves import build_curves
 from foretune.methods.contracts import Target
 from foretune.methods.stopping import StepRange, StoppingPolicy, make_policy
 from foretune.search import Optimizer, method
@@ -37,7 +37,7 @@ def past() -> Experience:
     steps = [np.arange(1.0, LAST + 1)] * len(X)
     values = [[accuracy(x, step) for step in range(1, LAST + 1)] for x in X]
     values[0][2:] = [math.nan] * (LAST - 2)
-    curves = curves_from_arrays(
+    curves = build_curves(
         [LAST] * len(X),
         np.concatenate(steps),
         np.concatenate(values),

@@ -17,7 +17,7 @@ from foretune._base.arrays import Bools
 from foretune._base.names import quote_names
 from foretune.errors import ExperienceError, ForetuneWarning, UsageError
 from foretune.experience import Experience, Metric, Status
-from foretune.experience.curves import Curve, curves_from_list
+from foretune.experience.curves import Curve, stack_curves
 from foretune.space import Encoded, Parameter, Space
 from foretune.space.text_format import parse_space
 from foretune.stores.files.archive import existing
@@ -137,7 +137,7 @@ def experience_of(runs: Sequence[LoggedRun], columns: TableColumns, source: str)
         ],
         status=[Status.DONE if good else Status.FAILED for good in done],
         seconds=[run.seconds for run in runs],
-        curves=curves_from_list(
+        curves=stack_curves(
             [None if run.reports is None else run.reports.curve(metrics) for run in runs],
             [metric.name for metric in metrics],
         ),

@@ -9,7 +9,7 @@ from foretune._base.arrays import Bools, Floats, Ints
 from foretune._base.names import quote_names
 from foretune.errors import ExperienceError, ForetuneWarning
 from foretune.experience.build import EvaluationColumns
-from foretune.experience.curves import CurveColumns, curves_from_arrays, group_points
+from foretune.experience.curves import CurveColumns, build_curves, group_points
 from foretune.stores.files.list_columns import check_same_lengths
 from foretune.stores.files.table_files import FileTable
 from foretune.stores.formats import TableColumns
@@ -87,9 +87,7 @@ def curves_of_lists(table: FileTable, columns: TableColumns) -> CurveColumns | N
     if columns.step is not None:
         steps = table.lists[columns.step].numbers
     seconds = table.lists.get(columns.seconds or "")
-    return curves_from_arrays(
-        first.lengths, steps, values, None if seconds is None else seconds.numbers
-    )
+    return build_curves(first.lengths, steps, values, None if seconds is None else seconds.numbers)
 
 
 @dataclass(frozen=True)
@@ -132,7 +130,7 @@ class StepRows:
         self._check_once(evaluation[order], self.steps[order])
         values = np.asarray(rows.values)
         seconds = None if rows.seconds is None else np.asarray(rows.seconds)[order]
-        curves = curves_from_arrays(lengths, self.steps[order], values[order], seconds)
+        curves = build_curves(lengths, self.steps[order], values[order], seconds)
         last = order[curves.offsets[1:] - 1]
         if (lengths == 1).all():
             self._warn_of_single_points()

@@ -27,7 +27,7 @@ from foretune.errors import ExperienceError, ForetuneWarning, SpaceError
 from foretune.experience import Experience, Metric, Status
 from foretune.experience.alignment.missing_policy import MissingPolicy
 from foretune.experience.alignment.translation import translate_legally
-from foretune.experience.curves import CurveColumns, curves_from_arrays
+from foretune.experience.curves import CurveColumns, build_curves
 from foretune.space import Encoded, Kind, Parameter, Space
 from foretune.stores.files.dropped_rows import NOT_ENDED, TOLD_IN_PART, left_out
 from foretune.stores.files.space_inference import as_choice
@@ -356,7 +356,7 @@ def _curves(trials: Sequence[StoredTrial], objectives: int) -> CurveColumns | No
         return None
     points = [point for trial in trials for point in sorted(trial.reports.items())]
     steps, values = np.array(points, dtype=np.float64).T
-    return curves_from_arrays(lengths, steps, values)
+    return build_curves(lengths, steps, values)
 
 
 def _status(trial: StoredTrial) -> Status:
