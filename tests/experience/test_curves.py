@@ -9,10 +9,10 @@ from foretune.errors import ExperienceError
 from foretune.experience.curves import (
     Curve,
     CurveColumns,
-    read_curve,
     build_curves,
-    stack_curves,
     group_points,
+    read_curve,
+    stack_curves,
 )
 from tests.refusals import refuses
 
