@@ -1,7 +1,11 @@
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
+from foretune.cli.import_and_show import import_command
 from foretune.errors import SpaceError
+from foretune.experience import Direction, Experience
+from foretune.stores import TableColumns
 from foretune_lab.archives import icml2020
 from foretune_lab.archives.icml2020 import NAS_OPERATIONS
 from tests.refusals import refuses
@@ -78,7 +82,8 @@ def test_another_blackbox_gets_an_inferred_space(tmp_path):
     [
         ({"blackbox": ["XGBoost", "NAS"]}, "several-blackboxes"),
         ({"task": None}, "unknown-column"),
-        ({"metric_error": None}, "unknown-column"),
+        ({"metric_error": None}, "no-metric"),
+        ({"metric_error": None, "metric_quality": [1.0, 2.0]}, "unknown-direction"),
         ({name: None for name in XGBOOST if name.startswith("hp_")}, "no-hyperparameter"),
     ],
 )
@@ -96,3 +101,42 @@ def test_refuses_what_lies_outside_the_range(tmp_path):
 def test_refuses_an_unknown_operation(tmp_path):
     with refuses("unknown-operation"):
         icml2020.read(written(NAS | {"hp_x0": [5, 0]}, tmp_path / "x.csv"))
+
+
+CRPS = {
+    "hp_layers": [1, 5],
+    "metric_CRPS": [0.5, 0.25],
+    "metric_train_accuracy": [0.75, 0.5],
+    "task": ["t", "t"],
+    "blackbox": ["DeepAR", "DeepAR"],
+}
+
+
+def test_reads_metrics_of_other_names(tmp_path):
+    experience = icml2020.read(written(CRPS, tmp_path / "deepar.csv"))
+    named = {metric.name: metric.direction for metric in experience.metrics}
+    assert named == {"CRPS": Direction.MIN, "train_accuracy": Direction.MAX}
+    assert experience.losses.tolist() == [[0.5, -0.75], [0.25, -0.5]]
+
+
+@pytest.mark.parametrize("name", ["CRPS", "metric_CRPS"])
+def test_reads_the_metrics_that_are_asked_for(tmp_path, name):
+    columns = TableColumns(values={name: "max"})
+    experience = icml2020.read(written(CRPS, tmp_path / "deepar.csv"), columns=columns)
+    assert [metric.name for metric in experience.metrics] == ["CRPS"]
+    assert experience.losses.tolist() == [[-0.5], [-0.25]]
+
+
+def test_refuses_a_metric_that_is_not_there_and_other_columns(tmp_path):
+    path = written(CRPS, tmp_path / "deepar.csv")
+    with refuses("unknown-column"):
+        icml2020.read(path, columns=TableColumns(values={"rmse": "min"}))
+    with refuses("foreign-option"):
+        icml2020.read(path, columns=TableColumns(task="other"))
+
+
+def test_the_command_takes_values(tmp_path):
+    path, out = written(CRPS, tmp_path / "deepar.csv"), tmp_path / "deepar.parquet"
+    arguments = ["icml2020", str(path), "--value", "CRPS:min", "-o", str(out)]
+    assert CliRunner().invoke(import_command, arguments).exit_code == 0
+    assert [metric.name for metric in Experience.load(out).metrics] == ["CRPS"]

@@ -18,7 +18,7 @@ KINDS = (*OWN_KINDS, *sorted(entry.name for entry in entry_points(group="foretun
 TAKERS = {
     "--space": ("table", "mlflow", "ray"),
     "--task": ("table", "mlflow"),
-    "--value": ("table", "mlflow", "ray"),
+    "--value": ("table", "mlflow", "ray", "icml2020"),
     "--config-column": ("table",),
     "--config-prefix": ("table",),
     "--seconds": ("table",),
@@ -104,7 +104,7 @@ def _save_inferred_space(path: Path, space: str) -> None:
     multiple=True,
     metavar="COLUMN:min|max",
     help="A metric, and which way is better. A column of lists (JSON in CSV) holds learning "
-    "curves. Repeatable (table, mlflow, ray).",
+    "curves. Repeatable (table, mlflow, ray, icml2020).",
 )
 @click.option(
     "--config-column", metavar="COLUMN", help="Column with configurations as JSON (table)."

@@ -9,9 +9,7 @@ def _importer(name: str, summary: str, source: str, *options: str) -> Importer:
     return Importer(name, summary, source, f"{__name__}.{name.replace('-', '_')}", options)
 
 
-ICML2020 = _importer(
-    "icml2020", "XGBoost and NAS-Bench-201 of the copula paper", "a CSV, also zipped"
-)
+ICML2020 = _importer("icml2020", "black boxes of the copula paper", "a CSV, also zipped", "columns")
 DEEPPIPE = _importer(
     "deeppipe",
     "pipelines of the DeepPipe paper: PMF, Tensor-OBOE, ZAP",

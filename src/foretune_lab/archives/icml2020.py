@@ -4,6 +4,7 @@ A CSV with the hyperparameters in columns `hp_*`, measurements in `metric_*`, an
 `task` and `blackbox`. The archives hold no configuration twice in one task.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -13,11 +14,11 @@ from ConfigSpace import (
     UniformIntegerHyperparameter,
 )
 
-from foretune.errors import ExperienceError
+from foretune.errors import ExperienceError, UsageError
 from foretune.experience import Direction, Experience
 from foretune.plugins import SILENT, Progress
 from foretune.space import Draft, Space
-from foretune.stores import infer_space, need_columns, read_columns
+from foretune.stores import TableColumns, infer_space, need_columns, read_columns
 
 XGBOOST_RANGES = {
     "log2_min_child_weight": (-8.0, 6.0),
@@ -32,30 +33,81 @@ XGBOOST_RANGES = {
 XGBOOST_DEPTHS = 13
 NAS_OPERATIONS = ("none", "skip_connect", "nor_conv_1x1", "nor_conv_3x3", "avg_pool_3x3")
 NAS_EDGES = 6
-MINIMISED = ("error", "latency")
+PREFIX = "metric_"
+PAPER_METRICS = ("error", "latency")
+"""What the paper minimises. Where a file has one of them, its other columns only describe."""
+LOWER_IS_BETTER = ("error", "loss", "crps", "rmse", "mse", "mae", "latency", "runtime", "time")
+HIGHER_IS_BETTER = ("accuracy", "auc", "f1", "r2", "precision", "recall")
+NO_COLUMNS = TableColumns()
 
 
-def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
-    """The errors (and latencies, where recorded) of the archive `source`, a CSV, also zipped.
+def read(
+    source: Path | str, *, columns: TableColumns = NO_COLUMNS, progress: Progress = SILENT
+) -> Experience:
+    """Read the measurements of the archive `source`, a CSV, also zipped.
+
+    columns: its `values` say which columns `metric_*` are the metrics, with or without the prefix,
+        and which way is better. Without them, error and latency are the metrics, or else every
+        column `metric_*` whose name says which way is better.
 
     The paper leaves one task out at a time and has results of nine of XGBoost's ten, which
     docs/benchmarks.md names.
     """
+    _check_columns(columns)
     frame = read_columns(source, progress).to_frame()
-    need_columns(list(frame.columns), ["task", "blackbox", "metric_error"], source)
+    need_columns(list(frame.columns), ["task", "blackbox"], source)
     blackbox = _only_blackbox(frame, source)
     configs = _hyperparameters(frame, source)
     if blackbox == "NAS":
         configs = _operations(configs)
-    metrics = [name for name in MINIMISED if f"metric_{name}" in frame.columns]
+    metrics = _find_metrics(frame, columns.values, source)
     table = configs.assign(
-        **{name: frame[f"metric_{name}"] for name in metrics}, task=frame["task"].astype(str)
+        **{name: frame[PREFIX + name] for name in metrics}, task=frame["task"].astype(str)
     )
-    return Experience.from_frame(
-        _space(blackbox, configs),
-        table,
-        task="task",
-        metrics=dict.fromkeys(metrics, Direction.MIN),
+    return Experience.from_frame(_space(blackbox, configs), table, task="task", metrics=metrics)
+
+
+def _check_columns(columns: TableColumns) -> None:
+    if columns != TableColumns(values=columns.values):
+        raise UsageError(
+            "the columns of these archives have fixed names, so only the metrics can be chosen: "
+            "leave out what is said of other columns",
+            rule="foreign-option",
+            field="columns",
+        )
+
+
+def _find_metrics(
+    frame: pd.DataFrame, chosen: Mapping[str, str], source: Path | str
+) -> dict[str, Direction]:
+    """Return the metrics, without their prefix, and which way is better."""
+    if chosen:
+        metrics = {name.removeprefix(PREFIX): Direction(way) for name, way in chosen.items()}
+        need_columns(list(frame.columns), [PREFIX + name for name in metrics], source)
+        return metrics
+    found = [str(name).removeprefix(PREFIX) for name in frame if str(name).startswith(PREFIX)]
+    if not found:
+        raise ExperienceError(
+            f"measurements must stand in columns that begin with '{PREFIX}', but '{source}' has "
+            "none",
+            rule="no-metric",
+            value=str(source),
+        )
+    paper = [name for name in PAPER_METRICS if name in found]
+    return {name: _direction_of(name) for name in paper or found}
+
+
+def _direction_of(metric: str) -> Direction:
+    words = metric.lower().split("_")
+    if any(word in LOWER_IS_BETTER for word in words):
+        return Direction.MIN
+    if any(word in HIGHER_IS_BETTER for word in words):
+        return Direction.MAX
+    raise ExperienceError(
+        f"the name of a metric must say which way is better, but '{metric}' does not: add --value "
+        f"{metric}:min or --value {metric}:max, for each metric",
+        rule="unknown-direction",
+        field=metric,
     )
 
 
