@@ -139,4 +139,4 @@ def test_the_command_takes_values(tmp_path):
     path, out = written(CRPS, tmp_path / "deepar.csv"), tmp_path / "deepar.parquet"
     arguments = ["icml2020", str(path), "--value", "CRPS:min", "-o", str(out)]
     assert CliRunner().invoke(import_command, arguments).exit_code == 0
-    assert [metric.name for metric in Experience.load(out).metrics] == ["CRPS"]
+    assert [metric.name for metric in Experience.open(out).metrics] == ["CRPS"]
