@@ -28,11 +28,12 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
     assert "nonsense" in str(caught.value)
 
 
-def test_the_command_line_starts_without_heavy_libraries() -> None:
-    heavy = ["numpy", "pandas", "pyarrow", "scipy", "sklearn", "jax", "matplotlib", "optuna"]
+def test_the_command_line_and_workers_start_without_heavy_libraries() -> None:
+    heavy = ["numpy", "ConfigSpace", "pandas", "pyarrow", "scipy", "sklearn", "jax", "matplotlib"]
     code = (
         "import sys; from foretune.cli import foretune; "
-        f"print([m for m in {heavy!r} if m in sys.modules])"
+        "import foretune.run.worker, foretune.run.commands, foretune.run.named_function; "
+        f"print([m for m in {[*heavy, 'optuna']!r} if m in sys.modules])"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"

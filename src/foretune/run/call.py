@@ -2,8 +2,10 @@
 
 import os
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+Job = TypeVar("Job")
+Result = TypeVar("Result")
 LONGEST_REASON = 500
 
 

@@ -5,11 +5,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from foretune.errors import UsageError
 from foretune.experience import Status
-from foretune.run.call import Answer
+from foretune.run.call import Answer, Result
 from foretune.run.reports import Listener, TrialStart
 
-Job = TypeVar("Job")
-Result = TypeVar("Result")
 Job_contra = TypeVar("Job_contra", contravariant=True)
 
 RESULT_BYTES = 64 * 2**20

@@ -5,7 +5,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from foretune.errors import EXTRAS, MissingExtraError, UsageError
-from foretune.run.executor import Job, Limits, Result
+from foretune.run.call import Job, Result
+from foretune.run.executor import Limits
 from foretune.run.pool import ProcessPool
 from foretune.run.running_trial import TrialFunction
 

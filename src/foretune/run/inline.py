@@ -7,8 +7,8 @@ from contextlib import closing
 from functools import partial
 from typing import Generic
 
-from foretune.run.call import call, cpu_seconds
-from foretune.run.executor import Job, Outcome, Result
+from foretune.run.call import Job, Result, call, cpu_seconds
+from foretune.run.executor import Outcome
 from foretune.run.reports import DirectLine, Listener, TrialStart
 from foretune.run.running_trial import RunningTrial, TrialFunction, call_with_trial
 

@@ -19,8 +19,9 @@ from typing import Generic
 
 from foretune.errors import ForetuneError, ForetuneWarning
 from foretune.experience import Status
+from foretune.run.call import Job, Result
 from foretune.run.channel import ForeignMessageError
-from foretune.run.executor import Job, Limits, Outcome, Result, check_workers
+from foretune.run.executor import Limits, Outcome, check_workers
 from foretune.run.limit_watch import USUAL_PATIENCE, Guard, Patience
 from foretune.run.reports import Listener, TrialStart
 from foretune.run.running_trial import TrialFunction

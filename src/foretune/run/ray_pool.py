@@ -16,8 +16,8 @@ from typing import Any, Generic
 
 from foretune.errors import ForetuneError, UsageError, explain_missing_extras
 from foretune.experience import Status
-from foretune.run.call import one_line, unsendable
-from foretune.run.executor import Job, Limits, Outcome, Result, check_workers
+from foretune.run.call import Job, Result, one_line, unsendable
+from foretune.run.executor import Limits, Outcome, check_workers
 from foretune.run.pool import NO_LIMITS, ProcessPool
 from foretune.run.reports import Listener, TrialStart
 from foretune.run.running_trial import TrialFunction

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from foretune.errors import ForetuneWarning
-from foretune.run.executor import Job, Result
+from foretune.run.call import Job, Result
 from foretune.run.reports import Report, ReportError, ReportLine, TrialStart
 from foretune.run.trial_results import MOST_ENTRIES, as_float, show_briefly
 
