@@ -10,7 +10,7 @@ never asks: it shows what the parent holds then.
 import argparse
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -44,8 +44,8 @@ class Count:
     def __init__(self) -> None:
         self.number = 0
 
-    def __call__(self, _key: int, _report: Report) -> bool:
-        self.number += 1
+    def __call__(self, _key: int, reports: Sequence[Report]) -> bool:
+        self.number += len(reports)
         return False
 
 

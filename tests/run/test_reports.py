@@ -25,9 +25,9 @@ class Heard:
     def __init__(self, stop_at=math.inf):
         self.reports, self.stop_at = {}, stop_at
 
-    def __call__(self, key, report):
-        self.reports.setdefault(key, []).append(report)
-        return report.step == self.stop_at
+    def __call__(self, key, reports):
+        self.reports.setdefault(key, []).extend(reports)
+        return any(report.step == self.stop_at for report in reports)
 
     def points(self, key=0):
         return [(report.step, report.value) for report in self.reports.get(key, [])]
@@ -66,6 +66,7 @@ def test_a_trial_ends_itself_when_it_is_asked_to_and_the_next_one_is_not_asked(m
     assert 3 <= stopped.result < 10**6
     assert len(heard.points(0)) >= 3
     assert small.result == 2
+    assert [outcome.facts.saw_stop for outcome in (stopped, small)] == [True, False]
 
 
 @both
@@ -110,6 +111,7 @@ def test_after_a_resume_old_steps_may_come_again_and_are_not_sent_again(make):
     points = [(1, 0.3), (2, 0.2), (3, 0.1)]
     (again,), heard = run(make, reporting.report, points, starts=[start])
     assert (again.status, heard.points()) == (Status.DONE, [(3.0, 0.1)])
+    assert again.facts.repeated_reports == 2
     (backwards,), heard = run(make, reporting.report, [(2, 0.2), (1, 0.3)], starts=[start])
     assert (backwards.status, heard.points()) == (Status.FAILED, [])
 
@@ -182,7 +184,7 @@ def test_a_second_argument_with_a_default_is_no_trial_unless_it_is_called_so(mak
 
 @both
 def test_what_the_listener_raises_is_not_for_the_trial(make):
-    def break_down(key, report):
+    def break_down(key, reports):
         raise KeyError(key)
 
     with make(reporting.losses) as executor:
@@ -246,8 +248,8 @@ def test_a_stop_holds_until_the_job_ends(ends):
     outbox.send(REPORT)
     assert not outbox.stop_asked()  # nobody has answered in time
     assert list(inbox.read(KEY)) == [REPORT]
-    inbox.answer(stop=True)
-    inbox.answer(stop=False)
+    inbox.answer(1, stop=True)
+    inbox.answer(1, stop=False)
     assert outbox.stop_asked()
     inbox.begin()
     outbox.begin(OTHER, is_heard=True)

@@ -4,6 +4,8 @@ import os
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
+from foretune.run.reports import NO_FACTS, CallFacts
+
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 LONGEST_REASON = 500
@@ -17,6 +19,7 @@ class Answer(NamedTuple):
     """Of the processor."""
     failure: str | None = None
     """Why there is no result."""
+    facts: CallFacts = NO_FACTS
 
 
 def cpu_seconds() -> float:

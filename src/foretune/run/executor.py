@@ -6,7 +6,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from foretune.errors import UsageError
 from foretune.experience import Status
 from foretune.run.call import Answer, Result
-from foretune.run.reports import Listener, TrialStart
+from foretune.run.reports import NO_FACTS, CallFacts, Listener, TrialStart
 
 Job_contra = TypeVar("Job_contra", contravariant=True)
 
@@ -72,13 +72,14 @@ class Outcome(Generic[Result]):
     """
     reason: str = ""
     """Why it is not DONE, one line."""
+    facts: CallFacts = NO_FACTS
 
     @classmethod
     def of(cls, key: int, answer: Answer) -> "Outcome[Result]":
         """The outcome of a call that came to its end."""
         if answer.failure is not None:
-            return cls(key, Status.FAILED, None, answer.seconds, answer.failure)
-        return cls(key, Status.DONE, answer.result, answer.seconds)
+            return cls(key, Status.FAILED, None, answer.seconds, answer.failure, answer.facts)
+        return cls(key, Status.DONE, answer.result, answer.seconds, facts=answer.facts)
 
 
 class Executor(Protocol[Job_contra, Result]):

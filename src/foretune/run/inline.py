@@ -56,7 +56,7 @@ class InlineExecutor(Generic[Job, Result]):
         # Libraries may use every core here, which workers do not let them: the seconds of all their
         # threads would say that a trial is slow which is over soon.
         seconds = min(answer.seconds, self._clock() - began)
-        return [Outcome.of(key, answer._replace(seconds=seconds))]
+        return [Outcome.of(key, answer._replace(seconds=seconds, facts=trial.facts))]
 
     def close(self) -> None:
         """Forget what is queued."""

@@ -111,10 +111,10 @@ class ReportInbox:
                 return
             yield Report(*json.loads(message))
 
-    def answer(self, stop: bool) -> None:
-        """Answer the next report. Once a job is to stop, that holds until it ends."""
+    def answer(self, reports: int, stop: bool) -> None:
+        """Answer the next reports. Once a job is to stop, that holds until it ends."""
         answered, stopped = self._answer.read()
-        self._answer.write(answered + 1, stop or stopped)
+        self._answer.write(answered + reports, stop or stopped)
 
     def close(self) -> None:
         """Give everything back."""

@@ -1,12 +1,21 @@
 """What a running trial reports, and the line on which its reports reach whoever listens."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias
 
 from foretune.errors import ForetuneError
 
-__all__ = ["DirectLine", "Listener", "Report", "ReportError", "ReportLine", "TrialStart"]
+__all__ = [
+    "NO_FACTS",
+    "CallFacts",
+    "DirectLine",
+    "Listener",
+    "Report",
+    "ReportError",
+    "ReportLine",
+    "TrialStart",
+]
 
 
 class ReportError(ForetuneError):
@@ -26,8 +35,22 @@ class Report(NamedTuple):
     """CPU seconds since the trial was started."""
 
 
-Listener: TypeAlias = Callable[[int, Report], bool]
-"""Gets the key of a job and a report, and returns True if the trial is to stop."""
+Listener: TypeAlias = Callable[[int, Sequence[Report]], bool]
+"""Gets the key of a job and its new reports, and returns True if the trial is to stop."""
+
+
+class CallFacts(NamedTuple):
+    """What is known of one call of a trial's function besides its result."""
+
+    saw_stop: bool = False
+    """True if it asked whether to stop, and was told so. Its result is then not complete."""
+    repeated_reports: int = 0
+    """Reports of steps that had been reported before a pause: the function began anew."""
+    repeated_seconds: float = 0.0
+    """CPU seconds that it spent up to the last of these."""
+
+
+NO_FACTS = CallFacts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +100,7 @@ class DirectLine:
         """Call the listener."""
         assert self.listener is not None
         try:
-            self._stop = self.listener(self.key, report) or self._stop
+            self._stop = self.listener(self.key, [report]) or self._stop
         except Exception as error:
             self.error, self._stop = error, True
 

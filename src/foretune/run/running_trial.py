@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from foretune.errors import ForetuneWarning
 from foretune.run.call import Job, Result
-from foretune.run.reports import Report, ReportError, ReportLine, TrialStart
+from foretune.run.reports import CallFacts, Report, ReportError, ReportLine, TrialStart
 from foretune.run.trial_results import MOST_ENTRIES, as_float, show_briefly
 
 __all__ = ["MOST_REPORTS", "RunningTrial", "TrialFunction", "call_with_trial"]
@@ -53,7 +53,8 @@ class RunningTrial:
         """The next report that is sent, counted from 1."""
         self._withheld: Report | None = None
         """The last report, if thinning has left it out."""
-        self._is_over = False
+        self._is_over = self._saw_stop = False
+        self._repeated, self._repeated_seconds = 0, 0.0
         self._lock = threading.Lock()
 
     @property
@@ -94,7 +95,11 @@ class RunningTrial:
             self._check_open()
             self._check_ascends(number)
             self._last_step = number
-            if not self._line.is_heard or self._was_kept(number):
+            if self._was_kept(number):
+                self._repeated += 1
+                self._repeated_seconds = self._clock() - self._begun
+                return
+            if not self._line.is_heard:
                 return
             first = None if value is None else values.pop("value")
             self._send_or_withhold(Report(number, first, values, self._clock() - self._begun))
@@ -104,7 +109,14 @@ class RunningTrial:
 
         It waits at most 20 ms for the answer to the last report.
         """
-        return self._line.stop_asked()
+        is_asked = self._line.stop_asked()
+        self._saw_stop = self._saw_stop or is_asked
+        return is_asked
+
+    @property
+    def facts(self) -> CallFacts:
+        """What this call of the trial's function did besides its result."""
+        return CallFacts(self._saw_stop, self._repeated, self._repeated_seconds)
 
     def close(self) -> None:
         """End the trial: later reports are refused."""

@@ -105,7 +105,7 @@ class Desk:
         called = self._call(partial(call_with_trial, function, trial=trial), job)
         with contextlib.suppress(ReportError):  # the answer finds the same channel closed
             trial.close()
-        answer = self._pack(called)
+        answer = self._pack(called._replace(facts=trial.facts))
         self._send(pickle.dumps(answer), key)
 
     def _receive(self) -> bytes:

@@ -144,13 +144,13 @@ class Worker:
 
         ForeignMessageError when the worker says what is no report of the job.
         """
-        is_new = False
-        for report in self.inbox.read(self._secret):
-            if key is None or listener is None:
-                raise ForeignMessageError
-            self.inbox.answer(listener(key, report))
-            is_new = True
-        return is_new
+        reports = list(self.inbox.read(self._secret))
+        if not reports:
+            return False
+        if key is None or listener is None:
+            raise ForeignMessageError
+        self.inbox.answer(len(reports), listener(key, reports))
+        return True
 
     def flush(self) -> None:
         """Send more of what the worker has not read yet."""
