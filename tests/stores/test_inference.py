@@ -7,13 +7,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from foretune.space import Space
-from foretune.stores.files.space_inference import (
-    Activity,
-    explain_missing,
-    infer_parameter,
-    infer_space,
-    looks_logarithmic,
-)
+from foretune.stores.files.condition_inference import Activity, explain_missing
+from foretune.stores.files.range_inference import looks_logarithmic
+from foretune.stores.files.space_inference import infer_parameter, infer_space
 from tests.refusals import refuses
 
 

@@ -10,6 +10,7 @@ from foretune.errors import ForetuneWarning
 from foretune.experience import Status
 from foretune.stores import TableColumns
 from foretune.stores.files import evaluation_table, outcomes
+from foretune.stores.files.row_results import find_successes
 from tests.refusals import refuses, warns
 
 COLUMNS = TableColumns(task="task", values={"loss": "min"}, status="state")
@@ -87,6 +88,6 @@ def test_the_documented_table_is_the_one_of_the_code():
 def test_a_row_has_succeeded_where_a_metric_was_measured_and_no_word_says_otherwise():
     nan = float("nan")
     values = np.array([[1.0, nan], [nan, 2.0], [nan, nan], [1.0, 1.0]])
-    assert evaluation_table.find_successes(values, None).tolist() == [True, True, False, True]
+    assert find_successes(values, None).tolist() == [True, True, False, True]
     status = np.array([0, 0, 0, Status.FAILED], dtype=np.int8)
-    assert evaluation_table.find_successes(values, status).tolist() == [True, True, False, False]
+    assert find_successes(values, status).tolist() == [True, True, False, False]

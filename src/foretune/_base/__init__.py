@@ -1,1 +1,1 @@
-"""What every room needs and nobody looks for: files, cache, progress, terminal, arrays, names."""
+"""Small tools for all rooms: files, cache, progress, terminal, arrays, names."""

@@ -1,6 +1,6 @@
-"""What is slow to make, kept in the user's cache folder under a key that names all it follows from.
+"""Results that are slow to make, kept in the user's cache folder under a key of all their inputs.
 
-Whatever cannot be read is made again, and a folder that cannot be written to is done without.
+A file that cannot be read is made again. If the folder cannot be written to, nothing is kept.
 """
 
 import contextlib
@@ -11,20 +11,20 @@ from typing import Any, TypeVar
 from foretune.errors import ForetuneError
 
 MOST_KEPT = 64
-"""Files of one kind beyond these are deleted, the least recently used first."""
+"""The largest number of files of one kind. Beyond it, the least recently used files are deleted."""
 
 Made = TypeVar("Made")
 
 
 def cache_folder() -> Path:
-    """Where a folder of each kind lies."""
+    """Return the folder that holds a folder for each kind."""
     from platformdirs import user_cache_path
 
     return user_cache_path("foretune")
 
 
 def cached_path(kind: str, key: str) -> Path:
-    """Where what has this key is kept."""
+    """Return the path of the file for this key."""
     return cache_folder() / kind / f"{key}.safetensors"
 
 
@@ -36,13 +36,15 @@ def load_or_make(
     make: Callable[[], Made],
     save: Callable[[Any, Path], None],
 ) -> Made:
-    """What was made under this key before, or what `make` makes of it now; None is not kept."""
+    """Load the result for this key if there is one; otherwise make it, and save it unless it is
+    None.
+    """
     path = cached_path(kind, key)
-    # A damaged file, or one of another version or another user, is no better than none.
+    # A damaged file is made again, and so is one of another version or another user.
     with contextlib.suppress(ForetuneError, OSError, KeyError, ValueError, TypeError):
         if path.is_file():
             found = load(path)
-            with contextlib.suppress(OSError):  # of a cache that may only be read
+            with contextlib.suppress(OSError):  # the cache may be read-only
                 path.touch()
             return found
     made = make()
@@ -55,7 +57,7 @@ def load_or_make(
 
 
 def forget(kind: str) -> None:
-    """Delete all of one kind."""
+    """Delete everything of one kind."""
     for path in (cache_folder() / kind).glob("*.safetensors"):
         path.unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""What pandas does not offer itself."""
+"""Helpers for pandas."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 def with_columns(
     frame: pd.DataFrame, columns: "Mapping[str, pd.Series[Any] | NDArray[Any]]"
 ) -> pd.DataFrame:
-    """The frame with these columns. Unlike `assign`, this works for a column called `self`."""
+    """Return the frame with these columns added. `assign` fails for a column called `self`."""
     changed = frame.copy(deep=False)
     for name, column in columns.items():
         changed[name] = column

@@ -1,4 +1,4 @@
-"""Addresses of databases: an SQLite file as a URL and back, where it lies, URLs for messages."""
+"""Addresses of databases: SQLite files as URLs, equal addresses, and URLs without passwords."""
 
 import re
 from collections.abc import Mapping
@@ -18,17 +18,17 @@ DRIVERS = {
     "postgresql": {"psycopg": "psycopg", "psycopg2": "psycopg2"},
     "mysql": {"mysqldb": "MySQLdb", "pymysql": "pymysql"},
 }
-"""For each kind of server, its drivers as a URL names them, and the modules to be installed."""
+"""The drivers of each kind of server (as URLs name them), and the modules they need."""
 LARGEST_PORT = 65535
 PORTS = {"postgresql": 5432, "mysql": 3306, "mariadb": 3306}
-"""Where servers listen unless told otherwise."""
+"""The usual ports of servers."""
 
 _WORD = r"\S*://[^:/\s]*:[^\s\d@][^@]*@\S*|\S+"
-"""Of a sentence; one with a URL ends behind its password, unless what looks like one is a port."""
+"""A word of a sentence. A URL ends behind its password, unless that looks like a port."""
 
 
 def parse_url(url: str) -> "URL":
-    """The parts of a database URL; refuses one that cannot be read, without its password."""
+    """Return the parts of a database URL; refuse one that cannot be read, without its password."""
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError
 
@@ -56,7 +56,7 @@ def parse_url(url: str) -> "URL":
 
 
 def check_writable(address: str) -> None:
-    """Refuse an address that no database takes, because it is no Unicode text."""
+    """Refuse an address that is no Unicode text, because no database takes it."""
     try:
         address.encode("utf-8")
     except UnicodeEncodeError:
@@ -69,18 +69,18 @@ def check_writable(address: str) -> None:
 
 
 def holds_sqlite(path: Path) -> bool:
-    """Whether a file is an SQLite database."""
+    """Return whether a file is an SQLite database."""
     with path.open("rb") as stream:
         return stream.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
 
 
 def sqlite_url(path: Path, query: Mapping[str, Any] = NO_OPTIONS) -> str:
-    """The URL of a file; letters that mean something in a URL are written as a URL has them."""
+    """Return the URL of a file. Letters with a meaning in URLs are escaped."""
     from sqlalchemy.engine import URL
 
     url = URL.create("sqlite", database=str(path), query=query)
     text = url.render_as_string(hide_password=False)
-    if sqlite_path(text) != path:  # SQLAlchemy before 2.1 writes them as they are
+    if sqlite_path(text) != path:  # SQLAlchemy before 2.1 does not escape them
         raise UsageError(
             f"the path of an SQLite file must be one that a URL can hold, but '{path}' is not: "
             "name a file without a question mark in its path, or install SQLAlchemy 2.1",
@@ -92,20 +92,20 @@ def sqlite_url(path: Path, query: Mapping[str, Any] = NO_OPTIONS) -> str:
 
 
 def sqlite_path(url: str) -> Path:
-    """The file of an SQLite URL, as the database library reads it."""
+    """Return the file of an SQLite URL, as the database library reads it."""
     return Path(parse_url(url).database or "")
 
 
 def is_sqlite(url: str) -> bool:
-    """True for a file, False for a server."""
+    """Return True for a file, False for a server."""
     return re.match(r"sqlite(\+\w+)?://", url) is not None
 
 
 def with_driver(url: str) -> str:
-    """The URL with a driver that is installed, if the usual one is not and none is named.
+    """Return the URL with an installed driver, if it names none and the usual one is missing.
 
-    The usual one depends on SQLAlchemy: for PostgreSQL it was psycopg2 before version 2.1.
-    Refuses a URL that cannot be read.
+    The usual driver depends on SQLAlchemy: before version 2.1 it was psycopg2 for PostgreSQL. A URL
+    that cannot be read is refused.
     """
     if "://" in url:
         parse_url(url)
@@ -120,21 +120,21 @@ def with_driver(url: str) -> str:
 
 
 def file_of(given: str) -> Path | None:
-    """The file that a path or an SQLite URL names; None for a server's URL."""
+    """Return the file of a path or an SQLite URL; None for a server's URL."""
     if "://" not in given:
         return Path(given)
     return sqlite_path(given) if is_sqlite(given) else None
 
 
 def place(given: str) -> tuple[str, ...]:
-    """Where a file or a database lies: equal for all ways to write the same one."""
+    """Return where a file or a database lies. It is equal for all spellings of the same place."""
     path = file_of(given)
     if path is not None:
         return _place_of_file(path)
     try:
         url = parse_url(given)
     except UsageError:
-        return (given,)  # whoever opens it says what is wrong
+        return (given,)  # opening it will tell what is wrong
     kind = url.get_backend_name()
     host = url.host or str(url.query.get("host", "localhost"))
     port = url.port or url.query.get("port") or PORTS.get(kind)
@@ -142,7 +142,7 @@ def place(given: str) -> tuple[str, ...]:
 
 
 def _place_of_file(path: Path) -> tuple[str, ...]:
-    """By what the system knows it, for a file can have several names."""
+    """Return how the system identifies a file, because a file can have several names."""
     if not path.exists():
         return ("file", str(path.resolve()))
     known = path.stat()
@@ -150,15 +150,15 @@ def _place_of_file(path: Path) -> tuple[str, ...]:
 
 
 def hide_passwords(said: str | None) -> str:
-    """A URL, or a sentence that names some, for messages: without passwords."""
+    """Return a URL, or a sentence with URLs, without passwords."""
     if said is None:
         return "memory"
-    if re.match(r"\S*://", said):  # One URL, and a password may hold spaces.
+    if re.match(r"\S*://", said):  # This is one URL, and its password may hold spaces.
         return _hide_password(said)
     return re.sub(_WORD, lambda word: _hide_password(word[0]), said)
 
 
 def _hide_password(url: str) -> str:
-    """A URL without its password, which may hold an @ itself."""
+    """Return a URL without its password, which may contain an @."""
     masked = re.sub(r"(://[^:/]*):.*@", r"\1:***@", url)
     return re.sub(r"([?&](?:password|passwd|sslpassword)=)[^&]*", r"\1***", masked)

@@ -1,6 +1,6 @@
-"""Files that others read and change meanwhile: replaced in one step, locked while they change.
+"""Files that several processes use: replaced in one step, and locked while they change.
 
-The system lets go of a lock when its process ends, however it ends.
+The system releases a lock when its process ends, for whatever reason.
 """
 
 import os
@@ -24,7 +24,7 @@ if sys.platform == "win32":
 
     def _take(stream: IO[bytes], *, wait: bool) -> None:
         stream.seek(0)
-        # LK_LOCK tries for ten seconds and then fails as LK_NBLCK does: so it is asked again.
+        # LK_LOCK tries for ten seconds and then fails, so it is asked again.
         while wait:
             try:
                 msvcrt.locking(stream.fileno(), msvcrt.LK_LOCK, 1)
@@ -42,14 +42,16 @@ else:
 
 @contextmanager
 def hold_lock(path: Path) -> Iterator[None]:
-    """Hold the lock of a file, which is made where it does not exist, after waiting for it."""
+    """Wait for the lock of a file, and hold it. The file is made if it does not exist."""
     with path.open("ab") as stream:
         _take(stream, wait=True)
         yield
 
 
 def try_lock(path: Path) -> IO[bytes] | None:
-    """The lock of a file until the stream is closed; None where another process has it."""
+    """Return the lock of a file, held until the stream is closed; None if another process has
+    it.
+    """
     stream = path.open("ab")
     try:
         _take(stream, wait=False)
@@ -61,17 +63,17 @@ def try_lock(path: Path) -> IO[bytes] | None:
 
 @contextmanager
 def name_file_in_errors(path: Path) -> Iterator[None]:
-    """Let errors of the system name this file: a full disk does not say what it has no room for."""
+    """Let errors of the system name this file. The error of a full disk names no file."""
     try:
         yield
     except OSError as error:
-        if error.errno is not None:  # else it is no error of the system, and shows no name
+        if error.errno is not None:  # other errors have no file name to show
             error.filename = str(path)
         raise
 
 
 def check_folder_of(out: Path) -> None:
-    """Refuse an output whose folder is not there, before any work is done for it."""
+    """Refuse an output whose folder does not exist, before any work is done for it."""
     if not out.absolute().parent.is_dir():
         raise UsageError(
             f"the folder of the output must exist, but there is no '{out.parent}': make it first",
@@ -82,20 +84,19 @@ def check_folder_of(out: Path) -> None:
 
 
 def make_private_folder(path: Path) -> None:
-    """Make a folder that only its owner can look into, or let an existing one be so."""
+    """Make a folder that only its owner can open, or change an existing one to that."""
     path.mkdir(mode=OWNER_FOLDER, parents=True, exist_ok=True)
     if path.stat().st_mode & OTHERS:
         path.chmod(OWNER_FOLDER)
 
 
 def replace_file(path: Path, write: Callable[[Path], None], *, is_private: bool = False) -> None:
-    """Let `write` fill a temporary file beside `path`, then put it in the place of `path`.
+    """Let `write` fill a temporary file beside `path`, then replace `path` by it.
 
-    Whoever reads `path` meanwhile sees the old file or the new one. When `write` fails, the
-    temporary file is removed and `path` is as it was. `write` opens a file that is already there.
+    A reader of `path` sees either the old file or the new one. If `write` fails, the temporary file
+    is removed and `path` stays as it was. `write` opens a file that exists already.
 
-    is_private: the file holds rows of the user's table, so only its owner may read it, from its
-    first moment on.
+    is_private: the file holds rows of the user's table. Only its owner may ever read it.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
@@ -111,11 +112,11 @@ def replace_file(path: Path, write: Callable[[Path], None], *, is_private: bool 
 
 
 def _create(path: Path, mode: int) -> None:
-    """Make an empty file with these permissions, less those that the user never gives."""
+    """Make an empty file with these permissions, minus those that the user's umask forbids."""
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
     os.close(os.open(path, flags, mode))
     if mode == OWNER_FILE:
-        path.chmod(mode)  # The user's own right must not be missing.
+        path.chmod(mode)  # The owner's right is always needed.
 
 
 def write_text(path: Path, text: str) -> None:
@@ -128,7 +129,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def _flush(path: Path) -> None:
-    """Wait until the disk has it, so that a power cut cannot leave an empty file."""
+    """Wait until the disk has the file, so that a power cut cannot leave an empty one."""
     if os.name == "nt" and path.is_dir():
         return  # Windows cannot open a directory, and flushes renames by itself.
     descriptor = os.open(path, os.O_RDONLY if os.name != "nt" else os.O_RDWR)

@@ -1,4 +1,4 @@
-"""Memory that was freed, given back to the system."""
+"""Giving freed memory back to the system."""
 
 import ctypes
 import sys
@@ -6,11 +6,11 @@ from contextlib import suppress
 
 
 def return_freed_memory() -> None:
-    """Give back what C's allocator keeps for later, where it can do so.
+    """Give the system the memory that C's allocator keeps for later, if it can.
 
-    Parts of a large file leave holes between arrays that stay; the next large array is laid
-    behind them, and a process can hold twice what it uses.
+    Parts of a large file leave holes between arrays that stay. The next large array does not fit
+    into them, and a process can hold twice the memory that it uses.
     """
     if sys.platform == "linux":
-        with suppress(AttributeError, OSError):  # of other libraries than glibc
+        with suppress(AttributeError, OSError):  # other C libraries than glibc do not have it
             ctypes.CDLL(None).malloc_trim(0)

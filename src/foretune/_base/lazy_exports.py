@@ -1,7 +1,7 @@
 """The public names of a room, imported when they are first used.
 
-A room lists them in the stub `__init__.pyi`, which type checkers and editors read too (SPEC 1 of
-Scientific Python). `import foretune.run` then loads nothing of what the room holds.
+A room lists them in the stub `__init__.pyi`, which type checkers and editors also read (SPEC 1 of
+Scientific Python). So `import foretune.run` loads no module of the room.
 """
 
 import re

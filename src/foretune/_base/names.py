@@ -1,4 +1,4 @@
-"""Names: which can be written, how messages list them, which known one a mistaken one may mean."""
+"""Names: which ones can be written, how messages list them, and what a misspelt one may mean."""
 
 import difflib
 from collections.abc import Sequence
@@ -7,9 +7,9 @@ from foretune.errors import ExperienceError
 
 
 def check_writable(what: str, name: str) -> None:
-    """Refuse a name that no file can hold: with half a character, as undecodable bytes leave it.
+    """Refuse a name with half a Unicode character, because no file can hold it.
 
-    what: what is called so, such as "task".
+    what: what has this name, such as "task".
     """
     try:
         name.encode()
@@ -23,12 +23,12 @@ def check_writable(what: str, name: str) -> None:
 
 
 def quote_names(names: Sequence[str], most: int = 5) -> str:
-    """The names in quotes, the first `most` of them."""
+    """Return the first `most` names in quotes."""
     shown = ", ".join(f"'{name}'" for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
 def suggestion(name: str, known: Sequence[str]) -> str:
-    """The remedy for an unknown name: those that are close to it, or else the first known ones."""
+    """Return the remedy for an unknown name: similar known names, or the first known ones."""
     close = difflib.get_close_matches(name, known, n=3)
     return f"did you mean {quote_names(close)}?" if close else f"choose among {quote_names(known)}"

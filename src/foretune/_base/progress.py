@@ -1,4 +1,4 @@
-"""How long work reports where it stands, without the workers knowing about terminals."""
+"""Reports of progress from long work. The work need not know about terminals."""
 
 import logging
 import threading
@@ -16,17 +16,17 @@ class Progress(Protocol):
     """Receives the progress of one piece of work."""
 
     def start(self, what: str, total: int | None) -> None:
-        """Begin a piece of work of `total` steps (None when unknown)."""
+        """Begin a piece of work of `total` steps (None if unknown)."""
 
     def step(self, n: int = 1, note: str = "") -> None:
-        """Say that `n` more steps are done."""
+        """Report that `n` more steps are done."""
 
     def stop(self) -> None:
         """End the piece of work."""
 
 
 class Silent:
-    """A progress that shows nothing: the default of every library call."""
+    """A progress that shows nothing. It is the default of every library call."""
 
     def start(self, what: str, total: int | None) -> None:
         """Ignore."""
@@ -42,7 +42,7 @@ SILENT = Silent()
 
 
 def track(items: Iterable[T], progress: Progress, what: str, total: int | None) -> Iterator[T]:
-    """Yield `items`, stepping `progress` once after each."""
+    """Yield `items`, and report one step after each."""
     progress.start(what, total)
     try:
         for item in items:
@@ -54,10 +54,10 @@ def track(items: Iterable[T], progress: Progress, what: str, total: int | None) 
 
 @contextmanager
 def beating(progress: Progress, what: str, *, mostly_quick: bool = False) -> Iterator[None]:
-    """Say once a second that the work goes on, also while a compiler or a library is silent.
+    """Report once a second that the work goes on, even while a library is silent.
 
-    mostly_quick: say nothing about work that ends within a second. Such work must not use
-    `progress` itself.
+    mostly_quick: report nothing for work that ends within a second. Such work must not use
+        `progress` itself.
     """
     if progress is SILENT:
         yield
@@ -83,24 +83,24 @@ def beating(progress: Progress, what: str, *, mostly_quick: bool = False) -> Ite
 
 
 class LoggedProgress:
-    """Says to the logger `foretune` how far work is, at most every two seconds."""
+    """Logs the progress of work to the logger `foretune`, at most every two seconds."""
 
     def __init__(self) -> None:
         self._what, self._done, self._total = "", 0, 0
         self._last = -QUIET_SECONDS
 
     def start(self, what: str, total: int | None) -> None:
-        """Say what begins."""
+        """Log which work begins."""
         self._what, self._done, self._total = what, 0, total or 0
         LOGGER.info("%s", what)
         self._last = time.monotonic()
 
     def step(self, n: int = 1, note: str = "") -> None:
-        """Say how far it is."""
+        """Log how far the work is."""
         self._done += n
         if time.monotonic() - self._last >= QUIET_SECONDS:
             self._last = time.monotonic()
             LOGGER.info("%s: %d of %s  %s", self._what, self._done, self._total or "?", note)
 
     def stop(self) -> None:
-        """Say nothing: the next piece of work says that it begins."""
+        """Log nothing: the next piece of work logs that it begins."""

@@ -1,4 +1,4 @@
-"""Progress bars for people: the one place that knows about terminals."""
+"""Progress bars for people. Only this module knows about terminals."""
 
 import sys
 import threading
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 SLOW_SECONDS = 2.0
-"""Work that takes longer is worth a line in a log."""
+"""Work that takes longer gets a line in a log."""
 AGAIN_SECONDS = 10.0
-"""And another line each time that so many seconds more have passed."""
+"""It gets another line each time that so many more seconds have passed."""
 
 
 class TerminalProgress:
-    """Shows a bar on standard error while work goes on; a log gets one line if it takes long."""
+    """Shows a bar on standard error while work goes on. A log gets one line if it takes long."""
 
     def __init__(self) -> None:
         self._slow: _LogLines | None = None
@@ -24,10 +24,10 @@ class TerminalProgress:
         self._task: TaskID | None = None
 
     def start(self, what: str, total: int | None) -> None:
-        """Show a new bar where standard error is a terminal."""
+        """Show a new bar if standard error is a terminal."""
         self.stop()
         if not sys.stderr.isatty() or _shows_a_bar():
-            # A timer, not a step: a single step may be all the work there is.
+            # A timer writes the line, because one step may be all the work.
             self._slow = _LogLines(what)
             return
         from rich.console import Console
@@ -62,7 +62,7 @@ class TerminalProgress:
             self._bar.update(self._task, advance=n, note=note)
 
     def stop(self) -> None:
-        """Take the bar away; what has ended needs no line."""
+        """Remove the bar. Finished work needs no line."""
         if self._slow is not None:
             self._slow.cancel()
             self._slow = None
@@ -72,7 +72,7 @@ class TerminalProgress:
 
 
 class _LogLines(threading.Thread):
-    """Says in a log that work goes on, from time to time, until it is cancelled."""
+    """A thread that logs from time to time that work goes on, until it is cancelled."""
 
     def __init__(self, what: str) -> None:
         super().__init__(daemon=True)
@@ -80,7 +80,7 @@ class _LogLines(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Say nothing of what is quick."""
+        """Write lines, but none about quick work."""
         began = time.monotonic()
         if self._ended.wait(SLOW_SECONDS):
             return
@@ -89,12 +89,12 @@ class _LogLines(threading.Thread):
             _say(f"{self._what}: {time.monotonic() - began:.0f} s so far")
 
     def cancel(self) -> None:
-        """Say nothing more."""
+        """Write no more lines."""
         self._ended.set()
 
 
 def _shows_a_bar() -> bool:
-    """Whether another bar is on the terminal. Lines appear above it."""
+    """Return whether another bar is on the terminal. Lines then appear above it."""
     from rich.file_proxy import FileProxy
 
     return isinstance(sys.stderr, FileProxy)

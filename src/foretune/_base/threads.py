@@ -1,6 +1,6 @@
-"""One numeric thread a process: several in each of several processes only wait for each other.
+"""One numeric thread for each process. With more, processes only wait for each other.
 
-Nothing of weight is imported here: the variables count only before NumPy is imported.
+Nothing large is imported here, because the variables count only before NumPy is imported.
 """
 
 import os
@@ -15,11 +15,11 @@ ONE_NUMERIC_THREAD = dict.fromkeys(
     ),
     "1",
 )
-"""Environment variables for a process that is about to be started."""
+"""Environment variables for a process that is about to start."""
 
 
 def cores() -> int:
-    """How many processors this process may use."""
+    """Return how many processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""What a person sees while trials run: progress, the best so far, and what runs now."""
+"""What a person sees while trials run: progress, the best so far, and running trials."""
 
 import sys
 import time

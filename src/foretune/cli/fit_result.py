@@ -1,4 +1,4 @@
-"""What `foretune fit` says and writes of its result."""
+"""What `foretune fit` prints and writes about its result."""
 
 import math
 import shlex
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 EARLIER_MODEL = "The model of an earlier run stays in its place."
 MOST_NAMED = 3
-"""Columns that count most, of which the command tells."""
+"""How many of the most important columns the command names."""
 SHARE_TO_TELL = 0.1
-"""Of the time: what may go, after the model is saved, into seeing which columns count."""
+"""The share of the time that may go, after the model is saved, into column importance."""
 PLAIN = {"log_loss": ("accuracy", "balanced_accuracy")}
-"""What says more to people than a metric itself."""
+"""Measures that people understand better than the metric itself."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class _Measured:
 
 
 def tell_result(job: "Job", result: "FitResult", data: "FitData") -> None:
-    """Say what came of a job and write its report."""
+    """Print the result of a job and write its report."""
     if job.folder is None:
         raise ValueError("a command keeps its files in a folder")
     if result.final is not None:
@@ -60,7 +60,7 @@ def _tell_model(
     data: "FitData",
     clock: "TimeBudget",
 ) -> None:
-    """Tell of a final model; what is said does not depend on a full disk."""
+    """Print facts about a final model. A full disk does not change what is printed."""
     from foretune.automl.baseline import without_columns
     from foretune.automl.fit_story import story
     from foretune.automl.model_scores import scores_on
@@ -89,7 +89,7 @@ def _tell_model(
 
 
 def report_failure(job: "Job", found: "SearchResult", data: "FitData", reason: str) -> None:
-    """Write the report of trials that gave no model, and say which model there is instead."""
+    """Write the report of trials that gave no model, and print which model there is instead."""
     if job.folder is None:
         return
     said = [f"No model was made: {reason}."]
@@ -109,7 +109,7 @@ def _write_failure(folder: "FitFolder", found: "SearchResult", data: "FitData", 
 
 
 def _tell_stand_in(stand_in: "StandIn", model: Path) -> str:
-    """Say loudly that another model stands in for the final one."""
+    """Say clearly that another model stands in for the final one."""
     what = (
         "The model of an earlier fit of this table"
         if stand_in.is_earlier_model
@@ -132,7 +132,7 @@ def _predict_command(model: Path) -> str:
 
 
 def _report_texts(found: "SearchResult", data: "FitData") -> "ReportTexts":
-    """Return what every report says beside the result."""
+    """Return the texts beside the result that every report has."""
     from foretune.automl.fit_story import ReportTexts
 
     typed = command_words()
@@ -146,7 +146,7 @@ def _report_texts(found: "SearchResult", data: "FitData") -> "ReportTexts":
 
 
 def _say(found: "FitResult", final: "FinalModel", measured: _Measured) -> None:
-    """What came of it, in a few lines."""
+    """Print the result in a few lines."""
     from foretune._base.names import quote_names
     from foretune.automl.baseline import describe_guess
     from foretune.automl.metrics import of_the_model
@@ -187,13 +187,13 @@ def _say(found: "FitResult", final: "FinalModel", measured: _Measured) -> None:
 
 
 def _in_plain_words(metric: str, values: Mapping[str, float]) -> str:
-    """What a log loss means for people, where that is the metric."""
+    """Explain a log loss to people, if that is the metric."""
     said = [f"{name} {values[name]:.4g}" for name in PLAIN.get(metric, ()) if name in values]
     return f", {', '.join(said)}" if said else ""
 
 
 def _no_better(more: float) -> str:
-    """What to make of a best trial that loses more than a guess does."""
+    """Return advice for a best trial that loses more than a guess does."""
     if more < 0.0:
         return ""
     return ". No trial is better: the columns may say nothing about the target"
@@ -202,7 +202,7 @@ def _no_better(more: float) -> str:
 def _measure_column_importance(
     found: "FitResult", final: "FinalModel", clock: "TimeBudget"
 ) -> "list[ColumnImportance]":
-    """What columns are worth to the best pipeline; Ctrl-C does without, and so does a lack of time.
+    """Measure how much columns are worth to the best pipeline, if time and Ctrl-C allow.
 
     It fits the pipeline of the best trial once more.
     """

@@ -21,7 +21,8 @@ from foretune.run.tuning_loop import SILENT_WATCH, Watch
 
 
 class FitScreen(JobListener):
-    """Shows the events of a fit. Use it in a `with` statement, which ends what it shows.
+    """Shows the events of a fit. Use it in a `with` statement, which removes the display at the
+    end.
 
     mlflow: the URI under which trials are also logged.
     """
@@ -54,13 +55,13 @@ class FitScreen(JobListener):
         return self._data
 
     def on_start(self, plan: FitPlan, data: FitData) -> None:
-        """Say what is assumed about the table, and how it will be searched."""
+        """Show what is assumed about the table, and how it will be searched."""
         self._data = data
         for note in (*data.notes, *plan.notes):
             click.echo(note)
 
     def first_model_ready(self, first: FirstModel, seconds: float, path: Path | None) -> None:
-        """Say what the first model is and where it lies."""
+        """Show what the first model is and where it lies."""
         self.first_model = path
         where = f"saved in {path}" if path else "kept beside that of an earlier fit"
         click.echo(f"{first.summary} is ready after {seconds:.0f} s, {where}.")
@@ -73,7 +74,7 @@ class FitScreen(JobListener):
         self._watch = self._shown.enter_context(log_to_mlflow(shown, self._mlflow, name, metrics))
 
     def trial_began(self, trial: Trial) -> None:
-        """Show what runs."""
+        """Show which trials run."""
         self._watch.trial_began(trial)
 
     def trial_ended(self, trial: Trial) -> None:
@@ -81,7 +82,7 @@ class FitScreen(JobListener):
         self._watch.trial_ended(trial)
 
     def search_ended(self, found: SearchResult) -> None:  # noqa: ARG002
-        """Take the bar away, and wait until MLflow has all trials."""
+        """Remove the bar, and wait until MLflow has all trials."""
         self._shown.close()
 
     def on_failure(self, found: SearchResult, reason: str) -> None:

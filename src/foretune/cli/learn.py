@@ -104,9 +104,9 @@ def learn_command(
 
 
 def _by_default(executor: str, *, alone: bool) -> tuple[str, ...]:
-    """What is learnt where nothing else is asked for: nothing that ships better than it could be.
+    """Return the methods to learn if the user names none.
 
-    alone: whether the folder has to do without what ships.
+    alone: whether the folder must work without the shipped knowledge.
     """
     if alone or executor != "processes" or find_spec("jax") is not None:
         return METHODS

@@ -23,7 +23,7 @@ def _describe_method(name: str) -> str:
     try:
         found = method(name)
     except MethodError as error:
-        return f"[cannot be used: {error}]"  # the others can
+        return f"[cannot be used: {error}]"  # the others can do it
     needs = [
         need
         for need, wanted in (

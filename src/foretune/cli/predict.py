@@ -1,4 +1,4 @@
-"""`foretune predict`: what a model says about new rows."""
+"""`foretune predict`: predict the target of new rows with a model."""
 
 import sys
 from pathlib import Path
@@ -43,7 +43,7 @@ def predict_command(
 
     wanted = PredictionOptions(
         probabilities, names_in(keep or None), raw
-    )  # scripts may fill in none
+    )  # some scripts give an empty option
     notes = predict_file(
         Model.open(model), data, out or sys.stdout, wanted, progress=TerminalProgress()
     )

@@ -1,4 +1,6 @@
-"""`foretune suggest`: the best configurations for a table by what past ones taught, none run."""
+"""`foretune suggest`: configurations that past tables recommend for a table, without running
+any.
+"""
 
 import json
 import math
@@ -107,7 +109,7 @@ def _finite_or_none(seconds: float | None) -> float | None:
 
 
 def _pipeline(config: dict[str, Any], steps: tuple[str, ...]) -> str:
-    """The steps in their order, each with what it is set to."""
+    """Return the steps in their order, each with its settings."""
     shown = []
     for step in steps:
         chosen = config[step]

@@ -26,7 +26,7 @@ from foretune.search.prior_cache import prior_of
 from foretune.search.registry import method as method_named
 from foretune.search.suggestions import Suggestion, Told
 from foretune.space import Space
-from foretune.stores.files.space_inference import as_choice
+from foretune.stores.files.plain_values import as_choice
 
 with explain_missing_extras("the searcher for Ray Tune"):
     from ray.tune.search import Searcher

@@ -10,8 +10,8 @@ from foretune.errors import SpaceError
 from foretune.integrations.estimator_space import text_of
 from foretune.space import Space
 from foretune.space.parameters import choice_key
+from foretune.stores.files.plain_values import as_choice
 from foretune.stores.files.run_table import flatten_config
-from foretune.stores.files.space_inference import as_choice
 
 MOST_STEPS = 1000
 """A quantised range with more values than these has no grid worth the name."""

@@ -1,4 +1,4 @@
-"""Tables and figures that a reader meets; each knows numbers and names, none knows benchmarks."""
+"""The HTML report of one run. It knows numbers and names, but no benchmarks."""
 
 from foretune._base.lazy_exports import export_lazily
 

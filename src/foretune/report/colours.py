@@ -1,4 +1,4 @@
-"""Which algorithm gets which colour, the same in all pictures of a report."""
+"""The colours of algorithms, which are the same in all pictures of a report."""
 
 from collections.abc import Sequence
 
@@ -7,13 +7,13 @@ import numpy as np
 from foretune._base.arrays import Floats, Ints
 
 COLOURS = 7
-"""More cannot be told apart by all kinds of colour vision."""
+"""Readers with a colour vision deficiency cannot tell more colours apart."""
 OTHER = COLOURS
-"""The grey that all the others share."""
+"""The grey of all other algorithms."""
 
 
 def colours_of(weights: Floats) -> list[int]:
-    """The colour of each algorithm: those of the largest weights get one of their own."""
+    """Return the colour of each algorithm. Those with the largest weights get their own."""
     colours = np.full(len(weights), OTHER)
     order = np.argsort(-weights, kind="stable")[:COLOURS]
     colours[order] = np.arange(len(order))
@@ -21,7 +21,7 @@ def colours_of(weights: Floats) -> list[int]:
 
 
 def colour_key(names: Sequence[str], colours: Sequence[int], counts: Ints) -> list[tuple[str, int]]:
-    """Texts with their colours, for the algorithms that occur in a picture."""
+    """Return texts and their colours, for the algorithms in a picture."""
     seen = [at for at in range(len(names)) if counts[at] > 0]
     own = sorted((at for at in seen if colours[at] != OTHER), key=lambda at: colours[at])
     others = [names[at] for at in seen if colours[at] == OTHER]

@@ -1,4 +1,4 @@
-"""The course of a search, and what random search would have found in its place."""
+"""The course of a search, compared with what random search is expected to find."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ LOG_ABOVE = 50.0
 
 
 def random_search_curve(values: Sequence[float] | Floats, n: int, direction: Direction) -> Floats:
-    """(n,): the expected best of 1, 2, ..., n draws with replacement from `values`.
+    """Return (n,), the expected best of 1, 2, ..., n draws with replacement from `values`.
 
-    NaN stands for a failed trial, which counts as the worst value there is. Empty where no value
-    is finite.
+    NaN stands for a failed trial, which counts as the worst value. If no value is finite, the
+    result is empty.
     """
     given = np.asarray(values, dtype=np.float64)
     finite = given[np.isfinite(given)]
@@ -25,7 +25,7 @@ def random_search_curve(values: Sequence[float] | Floats, n: int, direction: Dir
         return np.empty(0)
     sign = 1.0 if direction is Direction.MIN else -1.0
     losses = np.sort(np.where(np.isfinite(given), sign * given, (sign * finite).max()))
-    # Of k draws, all lie at or beyond the i-th smallest with probability ((size - i) / size)^k.
+    # All of k draws lie at or beyond the i-th smallest with probability ((size - i) / size)^k.
     reach = np.arange(losses.size, 0, -1) / losses.size
     steps = np.diff(losses, prepend=0.0)
     powers = np.empty(n)
@@ -39,7 +39,7 @@ def random_search_curve(values: Sequence[float] | Floats, n: int, direction: Dir
 def trials_needed(
     expected: Sequence[float] | Floats, value: float, better: Direction
 ) -> int | None:
-    """After how many trials an expected curve is as good as `value`; None where it never is."""
+    """Return after how many trials an expected curve is as good as `value`; None if it never is."""
     curve = np.asarray(expected, dtype=np.float64)
     reached = curve <= value if better is Direction.MIN else curve >= value
     return int(np.argmax(reached)) + 1 if reached.any() else None
@@ -53,13 +53,14 @@ class Range:
     high: float
     log: bool
     beyond: int
-    """How many values are worse than what is shown."""
+    """How many values are worse than the shown ones."""
 
 
 def visible_range(values: Floats, direction: Direction, also: Sequence[float] = ()) -> Range:
-    """From the best value to the worst one worth showing: disasters would flatten all others.
+    """Return the range from the best value to the worst one worth showing.
 
-    Worth showing is what lies within Tukey's fence, or in `also`. Values that are NaN are ignored.
+    Extremely bad values would flatten all others. Shown are values within Tukey's fence and those
+    in `also`. NaN is ignored.
     """
     sign = 1.0 if direction is Direction.MIN else -1.0
     losses = sign * values[np.isfinite(values)]
@@ -80,9 +81,9 @@ def visible_range(values: Floats, direction: Direction, also: Sequence[float] = 
 
 
 def unbeaten(losses: Floats) -> Ints:
-    """The rows of losses (n, L) that no other row beats in all, by their first loss.
+    """Return the rows of losses (n, L) that no other row beats in all, by their first loss.
 
-    Rows with NaN are never among them; of equal rows, the first is.
+    Rows with NaN are never among them. Of equal rows, the first one is.
     """
     front = np.flatnonzero(pareto_front(losses))
     return front[np.unique(losses[front], axis=0, return_index=True)[1]]

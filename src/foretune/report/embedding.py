@@ -1,4 +1,4 @@
-"""Embedded configurations in the plane."""
+"""Drawing embedded configurations in the plane."""
 
 from foretune._base.arrays import Floats
 

@@ -1,4 +1,4 @@
-"""The first lines of a report: what was found, in one sentence and a few numbers."""
+"""The top of a report: the result in one sentence and a few numbers."""
 
 from collections import Counter
 
@@ -13,7 +13,7 @@ from foretune.report.wording import count_text, duration_text, list_text, number
 
 
 def headline(story: Story) -> Markup:
-    """The head of the page."""
+    """Return the head of the page."""
     kicker = " · ".join(part for part in ("Foretune report", story.when) if part)
     return element(
         "header",
@@ -69,13 +69,13 @@ def _often(times: int) -> str:
 
 
 def _with(story: Story) -> str:
-    """What the best one is made of, where it has a name."""
+    """Return the algorithm of the best trial, if it has a name."""
     chosen = story.label_of(story.best)
     return f" with {chosen}" if chosen else ""
 
 
 def _tiles(story: Story) -> list[tuple[str, str, str]]:
-    """Name, number, note."""
+    """Return (name, number, note) of each tile."""
     tiles = []
     if story.objectives > 1:
         tiles += _best_of_each(story)

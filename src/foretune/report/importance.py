@@ -1,9 +1,9 @@
-"""Which hyperparameters made the difference among the trials of one run.
+"""Which hyperparameters made a difference among the trials of one run.
 
-A random forest learns how the trials rank from their configurations. A hyperparameter's effect is
-the share of the forest's variance that is lost when its values are exchanged between trials: the
-total-effect index of Sobol, by Jansen's estimator. Ranks instead of values keep a few disasters
-from deciding everything.
+A random forest learns from the configurations how the trials rank. The effect of a hyperparameter
+is the share of the forest's variance that is lost if its values are exchanged between trials. This
+is Sobol's total-effect index, by Jansen's estimator. Ranks are used because a few very bad values
+would decide everything.
 """
 
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ from foretune._base.arrays import Floats
 from foretune.space import Encoded
 
 FEWEST_TRIALS = 10
-"""Fewer cannot tell anything; nor can fewer that had a certain hyperparameter active."""
+"""With fewer trials, or fewer with a hyperparameter active, nothing can be said."""
 LEAST_EXPLAINED = 0.05
-"""A forest that foretells less than this has learnt nothing."""
+"""A forest that predicts less than this has learnt nothing."""
 MOST_TRIALS = 2_000
-"""A forest of more trials tells the same at a higher price."""
+"""More trials cost more and do not change the result."""
 NOTHING_LEARNT = (
     "The trials do not tell which hyperparameters matter: a random forest that learns from some of "
     "them foretells nothing about the others. More trials may tell."
 )
 TREES = 64
 EXCHANGES = 3
-"""How often the values of one hyperparameter are exchanged; the effects are averaged."""
+"""How often the values of a hyperparameter are exchanged. The effects are averaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,25 +35,27 @@ class HyperparameterEffect:
 
     parameter: str
     share: float
-    """Of the forest's variance, interactions included: effects may add up to more than 1."""
+    """Share of the forest's variance, with interactions. The shares may add up to more than 1."""
     trials: int
-    """Among those looked at, how many had it active."""
+    """How many of the trials had the hyperparameter active."""
 
 
 @dataclass(frozen=True, slots=True)
 class Importance:
-    """Effects, the largest first; with the reason where they cannot be relied on."""
+    """The effects, largest first, or the reason why they are unreliable."""
 
     effects: tuple[HyperparameterEffect, ...]
     trials: int = 0
-    """How many trials were looked at."""
+    """How many trials were used."""
     explained: float = 0.0
-    """The share of the variation that the forest foretells for trials it has not seen."""
+    """The share of the variation that the forest predicts for trials it has not seen."""
     reason: str = ""
 
 
 def importance(configs: Encoded, losses: Floats, *, seed: int) -> Importance:
-    """The effects of the hyperparameters on losses (n,), of which those not finite are left out."""
+    """Return the effects of the hyperparameters on losses (n,). Losses that are not finite are left
+    out.
+    """
     rng = np.random.default_rng(seed)
     usable = np.flatnonzero(np.isfinite(losses))
     if len(usable) > MOST_TRIALS:
@@ -79,7 +81,7 @@ def _hindrance(configs: Encoded, losses: Floats) -> str:
 
 
 def _varying_columns(configs: Encoded) -> list[int]:
-    """The columns of hyperparameters that took more than one value, in enough trials."""
+    """Return the columns of hyperparameters that took more than one value, in enough trials."""
     columns = []
     for column in range(len(configs.space)):
         values = configs.values[configs.active[:, column], column]
@@ -93,8 +95,8 @@ def _measure(configs: Encoded, ranks: Floats, rng: np.random.Generator) -> Impor
 
     columns = _varying_columns(configs)
     active = configs.active[:, columns]
-    # Noise in the place of inactive values: any constant would tell which algorithm was chosen,
-    # and so take the credit from the choice.
+    # Inactive values become noise. A constant would tell which algorithm was chosen, and would take
+    # the credit from the choice.
     codes = np.where(active, configs.codes[:, columns], rng.random(active.shape))
     forest = RandomForestRegressor(
         n_estimators=TREES,
@@ -105,7 +107,7 @@ def _measure(configs: Encoded, ranks: Floats, rng: np.random.Generator) -> Impor
         n_jobs=1,
     ).fit(codes, ranks)
     foretold = forest.predict(codes)
-    # All exchanges at once: a forest's price is by the call, much less by the row.
+    # All exchanges are predicted at once: a call to a forest costs much more than a row.
     owners = [np.flatnonzero(active[:, place]) for place in range(len(columns))]
     exchanged = [
         _exchange_values(codes[rows], place, rng)

@@ -1,4 +1,4 @@
-"""HTML built from elements, so that no text can reach a page unescaped."""
+"""HTML made of elements, so that no text can reach a page unescaped."""
 
 import html
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 
 class Markup(str):
-    """HTML that is safe as it is; every other string is text, and is escaped."""
+    """HTML that is safe as it is. Any other string is text and is escaped."""
 
     __slots__ = ()
 
@@ -14,14 +14,14 @@ class Markup(str):
 Content: TypeAlias = "str | Iterable[Content]"
 
 VOID = frozenset({"meta"})
-"""Elements without an end tag, as far as the page has them."""
+"""Elements without an end tag that the page uses."""
 
 
 def element(tag: str, *content: Content, **attributes: str | bool) -> Markup:
-    """An element with escaped text and attributes.
+    """Make an element with escaped text and attributes.
 
-    A trailing underscore is dropped from an attribute's name and other underscores are hyphens:
-    `class_`, `aria_label`. False leaves an attribute out, True writes its name alone.
+    In an attribute's name, a trailing underscore is dropped and other underscores become hyphens:
+    `class_`, `aria_label`. False leaves an attribute out; True writes only its name.
     """
     written = "".join(_attribute(name, value) for name, value in attributes.items())
     if tag in VOID:
@@ -30,12 +30,12 @@ def element(tag: str, *content: Content, **attributes: str | bool) -> Markup:
 
 
 def join_markup(*content: Content) -> Markup:
-    """Pieces one after the other, text among them escaped."""
+    """Join pieces. Text among them is escaped."""
     return Markup("".join(_safe(piece) for piece in content))
 
 
 def replace_surrogates(text: str) -> str:
-    """The text with whatever UTF-8 cannot hold (half characters of odd file names) replaced."""
+    """Replace what UTF-8 cannot hold: half characters, from odd file names."""
     return text.encode("utf-8", errors="replace").decode("utf-8")
 
 

@@ -1,7 +1,7 @@
-"""One self-contained HTML file that tells a story: it needs no network and trusts no text.
+"""One HTML file that tells the story of a run. It needs no network and trusts no text.
 
-The page says by a content security policy that nothing may be loaded and that only its own style
-and script, known by their hashes, may act. So even a mistake in escaping could run nothing.
+A content security policy lets the page load nothing, and run only its own style and script, which
+are known by their hashes. So even an error in escaping could run nothing.
 """
 
 import base64
@@ -26,7 +26,7 @@ SCRIPTS = (
     "data.js", "scales.js", "plot.js", "curve.js", "slices.js", "map.js", "front.js", "table.js",
     "main.js",
 )  # fmt: skip
-"""In the order in which each may use what the earlier ones define."""
+"""In this order, because each script may use names of those before it."""
 
 
 def write_page(story: Story, path: Path, *, seed: int = 0) -> None:
@@ -45,7 +45,7 @@ def write_page(story: Story, path: Path, *, seed: int = 0) -> None:
 
 
 def page(story: Story, *, seed: int = 0) -> str:
-    """The report as HTML."""
+    """Return the report as HTML."""
     columns = columns_of(story, seed=seed)
     fair = columns.sampled
     found = importance(
@@ -178,9 +178,9 @@ def _style() -> Markup:
 
 @cache
 def _script() -> Markup:
-    """All scripts in one function of their own, so that no name of theirs is global.
+    """Return all scripts inside one function, so that none of their names is global.
 
-    Comments and indents stay behind: they are for readers of the source.
+    Comments and indents are removed. They are for readers of the source.
     """
     lines = (line.strip() for name in SCRIPTS for line in _asset(name).splitlines())
     body = "\n".join(line for line in lines if line and not line.startswith("//"))

@@ -1,4 +1,4 @@
-"""The trials of a story as compact columns, which the page's script reads."""
+"""The trials of a story as compact columns for the page's script."""
 
 import json
 import math
@@ -23,9 +23,9 @@ from foretune.space import Encoded, Kind, Parameter
 DIGITS = 6
 MOST_SLICES = 6
 MOST_COLUMNS = 8
-"""Of hyperparameters in the table of trials; the others share one column."""
+"""Hyperparameters with a column of their own in the table of trials. Others share one."""
 LONGEST_TEXT = 400
-"""Of a reason in the table: a traceback belongs into a log."""
+"""The longest reason in the table. A traceback belongs in a log."""
 RUNNING = "3"
 HUGE = 1e300
 """Values beyond this cannot be drawn, and count as unknown."""
@@ -33,16 +33,16 @@ HUGE = 1e300
 
 @dataclass(frozen=True, slots=True)
 class StoryColumns:
-    """A story's trials as arrays, in the order of the story."""
+    """The trials of a story as arrays, in the order of the story."""
 
     drawn: Ints
-    """(m,) ascending rows of the trials that the page shows."""
+    """(m,), ascending rows of the trials that the page shows."""
     sampled: Bools
-    """(m,) which of these are a fair sample of all trials."""
+    """(m,), which of these are a fair sample of all trials."""
     configs: Encoded
-    """Of the trials that the page shows."""
+    """The configurations of the trials that the page shows."""
     values: Floats
-    """(n, metrics) of all trials, NaN where unknown."""
+    """(n, metrics), values of all trials, NaN where unknown."""
     losses: Floats
     """(n, metrics), minimised; NaN where the trial is not done."""
 
@@ -90,10 +90,10 @@ def payload(story: Story, columns: StoryColumns, found: Importance) -> Markup:
 
 
 def _metrics(story: Story, columns: StoryColumns) -> list[dict[str, Any]]:
-    """What was measured, and the part of it that pictures show."""
+    """Return what was measured, and the part of it that pictures show."""
     described = []
     for place, metric in enumerate(story.metrics):
-        # Random search's end belongs into the picture, however far below the trials it lies.
+        # The end of random search belongs into the picture, even if it lies far below the trials.
         also = _random_shown(story)[-1:] if place == 0 else []
         values = columns.values[:, place]
         done = np.where(np.isfinite(columns.losses[:, place]), values, np.nan)
@@ -110,9 +110,10 @@ def _metrics(story: Story, columns: StoryColumns) -> list[dict[str, Any]]:
 
 
 def _front(story: Story, columns: StoryColumns) -> dict[str, Any]:
-    """What no other trial beats in the first two metrics, and a picture that holds all of it.
+    """Return the trials that no other beats in the first two metrics, and a picture with all of
+    them.
 
-    The ends of a front are bad in one of them: elsewhere they may well lie beyond the picture.
+    The ends of a front are bad in one of the metrics, and would lie outside other pictures.
     """
     front = unbeaten(columns.losses[:, :2])
     done = np.where(np.isfinite(columns.losses), columns.values, np.nan)
@@ -127,12 +128,12 @@ def _front(story: Story, columns: StoryColumns) -> dict[str, Any]:
 
 
 def _random_shown(story: Story) -> list[float]:
-    """What random search gives while the trials go on, and at least two points of it."""
+    """Return the curve of random search while the trials go on, with at least two points."""
     return story.random_curve[: max(len(story.trials), 2)]
 
 
 def _hyperparameters(story: Story, columns: StoryColumns, found: Importance) -> dict[str, Any]:
-    """All hyperparameters, and which of them are shown where, as places in their list."""
+    """Return all hyperparameters, and their positions in the parts of the page that show them."""
     configs, parameters = columns.configs, story.space.parameters
     names = [p.name for p in parameters if p.kind is not Kind.CONSTANT]
     known = [effect.parameter for effect in found.effects]
@@ -155,12 +156,14 @@ def _hyperparameters(story: Story, columns: StoryColumns, found: Importance) -> 
 
 
 def _algorithms(story: Story, configs: Encoded, rows: dict[int, int]) -> dict[str, Any]:
-    """The algorithms and their colours, the same in all pictures, and the map of pipelines."""
+    """Return the algorithms with their colours, which all pictures share, and the map of
+    pipelines.
+    """
     choice = story.naming
     tried = [] if choice is None else list(map(_text, story.space.parameters[choice].choices))
     points = story.embedding or ()
     mapped = [_text(point.algorithm) for point in points]
-    # Two choices may look alike, yet each keeps its place: values count by index.
+    # Values count by index, because two choices may have the same text.
     names = tried + [name for name in dict.fromkeys(mapped) if name not in tried]
     at = [names.index(name) for name in mapped]
     on_map = np.bincount(np.array(at, dtype=np.int64), minlength=len(names))
@@ -168,7 +171,7 @@ def _algorithms(story: Story, configs: Encoded, rows: dict[int, int]) -> dict[st
     if choice is not None:
         values = configs.values[configs.active[:, choice], choice]
         in_trials = np.bincount(values.astype(np.int64), minlength=len(names))
-    # What was tried comes first; the map decides among the rest.
+    # Algorithms that were tried come first; the map decides about the others.
     colours = colours_of(in_trials + on_map / (1 + len(at)))
     return {
         "algorithm": -1 if choice is None else choice,
@@ -182,7 +185,7 @@ def _algorithms(story: Story, configs: Encoded, rows: dict[int, int]) -> dict[st
 
 
 def in_script(data: Any) -> Markup:
-    """JSON in ASCII without any character that could end a script element or begin a comment."""
+    """Return JSON in ASCII that can neither end a script element nor begin a comment."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -190,7 +193,7 @@ def in_script(data: Any) -> Markup:
 
 
 def _stages(story: Story) -> list[int]:
-    """The choices of stages, in the order of the best pipeline where there is one."""
+    """Return the choices of stages, in the order of the best pipeline if there is one."""
     order = {step.name: place for place, step in enumerate(story.pipeline)}
     stages = [stage for stage in story.space.structure.stages if stage.choice is not None]
     stages.sort(key=lambda stage: order.get(stage.name, len(order)))
@@ -198,12 +201,12 @@ def _stages(story: Story) -> list[int]:
 
 
 def _text(given: Any) -> str:
-    """What a table can show of anything."""
+    """Return any value as a short text for a table."""
     return shorten(replace_surrogates(str(given)), LONGEST_TEXT)
 
 
 def _numbers(numbers: Sequence[int]) -> list[int] | None:
-    """None stands for 0, 1, 2, ..., the common case."""
+    """Return the numbers, or None for the frequent case 0, 1, 2, ..."""
     return None if list(numbers) == list(range(len(numbers))) else list(numbers)
 
 
@@ -216,7 +219,7 @@ def _round_values(values: Iterable[float], digits: int = DIGITS) -> list[float |
 
 
 def _words(texts: Iterable[str]) -> dict[str, Any]:
-    """Texts by their place in a list, because most of them repeat."""
+    """Return texts as a list of different texts and positions in it, because most repeat."""
     known: dict[str, int] = {}
     at = [known.setdefault(_text(text), len(known)) for text in texts]
     return {"known": list(known) or [""], "at": at if len(known) > 1 else None}
@@ -242,7 +245,7 @@ def _parameter(parameter: Parameter, values: Floats) -> dict[str, Any]:
 
 
 def _gaps(rows: Ints) -> list[int]:
-    """Ascending rows as differences, which have fewer digits."""
+    """Return ascending rows as differences, which have fewer digits."""
     gaps: list[int] = np.diff(rows, prepend=0).tolist()
     return gaps
 
@@ -264,7 +267,7 @@ def _map(
 
 
 def _rank_shares(values: Floats) -> Floats:
-    """From 0 for the least to 1 for the largest: ranks, because values may be far apart."""
+    """Return ranks from 0 for the least to 1 for the largest, because values may be far apart."""
     shares = np.full(len(values), np.nan)
     known = np.flatnonzero(np.isfinite(values))
     ranks = rankdata(values[known], method="average")

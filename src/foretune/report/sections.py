@@ -12,17 +12,17 @@ from foretune.report.story import Step, Story, StorySource
 from foretune.report.wording import count_text, duration_text, number_text, shorten
 
 NOTHING = frozenset({"none", "passthrough", "drop"})
-"""Algorithms that leave the data as they are: drawn faintly."""
+"""Algorithms that leave the data unchanged. They are drawn faintly."""
 MOST_EFFECTS = 12
 LONGEST_COLUMN = 60
 LEAST_EFFECT = 0.005
-"""What would be shown as 0 % is left out."""
+"""Smaller effects would be shown as 0 %, so they are left out."""
 WEAK_FOREST = 0.2
-"""Below this share of explained variation, effects are hints at best."""
+"""Below this share of explained variation, effects are only hints."""
 
 
 def section(key: str, title: str, *content: Markup | str, wide: bool = True) -> Markup:
-    """A titled part of the page that can be linked to."""
+    """Return a titled part of the page, which links can point to."""
     heading = element("h2", title, id=f"{key}-title")
     kind = "card wide" if wide else "card"
     return element(
@@ -31,29 +31,29 @@ def section(key: str, title: str, *content: Markup | str, wide: bool = True) -> 
 
 
 def paragraph(*content: Markup | str, kind: str = "note") -> Markup:
-    """A paragraph of running text."""
+    """Return a paragraph of text."""
     return element("p", *content, class_=kind)
 
 
 def pairs(items: Sequence[tuple[str, str]]) -> Markup:
-    """Names and texts side by side."""
+    """Return names and texts side by side."""
     rows = [element("div", element("dt", name), element("dd", text)) for name, text in items]
     return element("dl", rows, class_="pairs")
 
 
 def bullets(texts: Sequence[str]) -> Markup:
-    """A plain list."""
+    """Return a plain list."""
     return element("ul", [element("li", text) for text in texts], class_="plain")
 
 
 def canvas(key: str, label: str, kind: str = "plot") -> Markup:
-    """A place for a picture that the script draws; the label is read aloud instead."""
+    """Return a place for a picture that the script draws. Screen readers read the label."""
     picture = element("canvas", role="img", aria_label=label)
     return element("div", picture, id=key, class_=kind)
 
 
 def best_pipeline(story: Story) -> Markup:
-    """The best trial's pipeline as boxes that data flow through, and the ensemble around it."""
+    """Return the best trial's pipeline as boxes, through which data flow, and the blend."""
     parts: list[Markup] = []
     if len(story.pipeline) == 1 and not story.pipeline[0].algorithm:
         parts.append(element("div", _settings(story.pipeline[0]), class_="detail"))
@@ -92,7 +92,7 @@ def _box(step: Step) -> Markup:
 
 
 def setting_text(value: Any) -> str:
-    """A hyperparameter's value for people."""
+    """Return a hyperparameter's value for people."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     return number_text(float(value)) if is_number else str(value)
 
@@ -115,13 +115,13 @@ def _ensemble(story: Story) -> Markup:
 
 
 def _trial_label(story: Story, number: int) -> str:
-    """What a trial chose, where that has a name."""
+    """Return what a trial chose, if that has a name."""
     chosen = story.label_of(number)
     return f", {chosen}" if chosen else ""
 
 
 def bar(share: float) -> Markup:
-    """A share between 0 and 1 as a bar, in SVG because the page bans style attributes."""
+    """Return a share between 0 and 1 as a bar. It is SVG because the page bans style attributes."""
     width = f"{100 * min(max(share, 0.0), 1.0):.1f}%"
     return element(
         "svg",
@@ -133,7 +133,7 @@ def bar(share: float) -> Markup:
 
 
 def columns_that_count(story: Story) -> Markup:
-    """Which columns of the data the best pipeline goes by."""
+    """Return which columns of the data the best pipeline uses most."""
     if not story.columns:
         return join_markup()
     said = (
@@ -161,7 +161,7 @@ def columns_that_count(story: Story) -> Markup:
 
 
 def effects(story: Story, found: Importance) -> Markup:
-    """What mattered, once a trial is done: a bar a hyperparameter, and room for the slices."""
+    """Return what mattered: a bar for each hyperparameter, and room for the slices."""
     if found.reason:
         body = [paragraph(found.reason, kind="empty")]
     else:
@@ -213,7 +213,7 @@ def _effects_table(found: Importance) -> Markup:
 
 
 def hyperparameter_label(name: str) -> Markup:
-    """A hyperparameter's name, its stage and algorithm in small letters before it."""
+    """Return a hyperparameter's name, after its stage and algorithm in small letters."""
     owner, _, own = name.rpartition(":")
     if not owner:
         return join_markup(name)
@@ -221,7 +221,7 @@ def hyperparameter_label(name: str) -> Markup:
 
 
 def transfer_section(story: Story) -> Markup:
-    """Which experience the search started from, and what was made of it."""
+    """Return which experience the search started from, and how it was used."""
     parts: list[Markup] = []
     if story.transferred:
         head = [element("th", text, scope="col") for text in ("experience", "tasks", "trials", "")]
@@ -258,7 +258,7 @@ def _source_row(source: StorySource) -> Markup:
 
 
 def data_facts(story: Story) -> Markup:
-    """The data, and what was assumed about them."""
+    """Return the data, and what was assumed about them."""
     parts = [pairs(story.facts)] if story.facts else []
     if story.assumptions:
         parts += [element("h3", "What was assumed"), bullets(story.assumptions)]
@@ -266,7 +266,7 @@ def data_facts(story: Story) -> Markup:
 
 
 def about(story: Story) -> Markup:
-    """How long things took, and what is needed to do it again."""
+    """Return how long things took, and what is needed to repeat the run."""
     parts: list[Markup] = []
     if story.timings:
         total = sum(seconds for _, seconds in story.timings) or 1.0
@@ -289,7 +289,7 @@ def about(story: Story) -> Markup:
 
 
 def next_steps(story: Story) -> Markup:
-    """Commands that use the result."""
+    """Return commands that use the result."""
     if not story.next_steps:
         return join_markup()
     steps = [
@@ -299,12 +299,12 @@ def next_steps(story: Story) -> Markup:
 
 
 def code(text: str) -> Markup:
-    """A command to be copied."""
-    # Words in elements of their own, because lines would else break within "--option".
+    """Return a command to be copied."""
+    # Each word is an element, because lines would otherwise break inside "--option".
     words = [element("span", word) if word.strip() else word for word in re.split(r"(\s+)", text)]
     return element("pre", element("code", words), tabindex="0")
 
 
 def better_text(direction: Direction) -> str:
-    """Which way a metric is read."""
+    """Return in words which direction of a metric is better."""
     return "higher is better" if direction is Direction.MAX else "lower is better"

@@ -1,4 +1,4 @@
-"""What a report tells: plain data that `fit` and `tune` fill, and `page.write_page` draws."""
+"""The content of a report: plain data that `fit` and `tune` fill in and `write_page` draws."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,11 +15,11 @@ from foretune.space import Space
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a pipeline: what was chosen there, and how it was set."""
+    """One step of a pipeline: its algorithm and the values of its hyperparameters."""
 
     name: str
     algorithm: str
-    """Empty where there was nothing to choose."""
+    """Empty if there was no choice."""
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -35,80 +35,80 @@ class StorySource:
 
 @dataclass(frozen=True, slots=True)
 class MapPoint:
-    """A pipeline on the map: near ones behave alike."""
+    """A pipeline on the map. Pipelines that lie close behave alike."""
 
     x: float
     y: float
     algorithm: str
     value: float | None = None
-    """Of the first metric; None where it was not evaluated here."""
+    """The first metric; None if the pipeline was not evaluated in this run."""
     trial: int | None = None
     """The number of the trial that tried it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnLoss:
-    """What the best pipeline loses where the values of a column of the data change places."""
+    """What the best pipeline loses if the values of a column of the data are shuffled."""
 
     column: str
     lost: float
-    """Of the first metric; positive where the score gets worse."""
+    """In the first metric; positive if the score gets worse."""
     is_sure: bool
-    """Whether that is more than chance."""
+    """Whether the loss is more than chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """Everything a report says about one run. What is left empty is left out of the page."""
+    """The content of a report about one run. Empty fields are left out of the page."""
 
     title: str
     space: Space
     metrics: Sequence[Metric]
-    """All that was measured; the first is what the search looked for."""
+    """All metrics. The search optimised the first one."""
     trials: Sequence[Trial]
-    """In the order in which they were begun; configurations lie in `space`, and values are those of
-    `metrics`, where they are known."""
+    """In the order in which they began. Configurations lie in `space`, and values are those of
+    `metrics`."""
     objectives: int = 1
-    """How many of the leading metrics were searched for at once."""
+    """How many of the first metrics were optimised together."""
     when: str = ""
     command: str = ""
     facts: Sequence[tuple[str, str]] = ()
-    """About the data: name and text."""
+    """Facts about the data: name and text."""
     assumptions: Sequence[str] = ()
     best: int | None = None
-    """The number of the best trial; None where none has succeeded, or where several objectives
-    leave no single best."""
+    """The number of the best trial; None if none succeeded, or if several objectives have no single
+    best."""
     stands_in: bool = False
-    """Whether a better trial than `best` succeeded, of which no model could be made."""
+    """Whether a trial better than `best` succeeded, of which no model could be made."""
     choice: str | None = None
-    """The hyperparameter that names a pipeline, say the one that chooses the estimator; where it
-    is None, `main_choice` of the space."""
+    """The hyperparameter that names a pipeline, such as the choice of the estimator. If it is None,
+    `main_choice` finds one."""
     pipeline: Sequence[Step] = ()
-    """The best trial's, in the order of its steps."""
+    """The best trial's pipeline, in the order of its steps."""
     test_score: float | None = None
     """The first metric on data that the search did not see."""
     ensemble: Sequence[tuple[float, int]] = ()
     """Weight and trial number of each member."""
     without_model: bool = False
-    """Whether one was to be made of the trials and could not be."""
+    """Whether a model was to be made of the trials and could not be."""
     blended: float | None = None
-    """The first metric of the members together, on the rows that chose them."""
+    """The first metric of the blend, on the rows that chose its members."""
     without_columns: float | None = None
-    """The first metric of a guess that knows no column of the data."""
+    """The first metric of a guess that uses no column of the data."""
     columns: Sequence[ColumnLoss] = ()
-    """Of the data, the one that counts most first."""
+    """Columns of the data, the most important one first."""
     transferred: Sequence[StorySource] = ()
     advice: Sequence[str] = ()
     """What the method did and why, one sentence each."""
     expected_random: Sequence[float] | Floats | None = None
-    """The best value that random search is expected to have found after 1, 2, 3, ... trials, as
-    `curves.expected_best` gives it."""
+    """The best value that random search is expected to find after 1, 2, 3, ... trials. See
+    `curves.random_search_curve`."""
     embedding: Sequence[MapPoint] | None = None
     timings: Sequence[tuple[str, float]] = ()
-    """What took how many seconds."""
+    """The seconds that each part took."""
     versions: Mapping[str, str] = field(default_factory=dict)
     next_steps: Sequence[tuple[str, str]] = ()
-    """What to do with the result, and the command that does it: predict, resume, ..."""
+    """Next steps, each with its command: predict, resume and others."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.objectives <= len(self.metrics):
@@ -131,12 +131,12 @@ class Story:
 
     @property
     def metric(self) -> Metric:
-        """What the search looked for."""
+        """The metric that the search optimised."""
         return self.metrics[0]
 
     @property
     def naming(self) -> int | None:
-        """The index of the hyperparameter that names a pipeline; None where there is none."""
+        """The index of the hyperparameter that names a pipeline, or None."""
         if self.choice is None:
             return main_choice(self.space)
         return self.space.names.index(self.choice)
@@ -147,14 +147,14 @@ class Story:
         return next((trial for trial in self.trials if trial.number == self.best), None)
 
     def label_of(self, number: int | None) -> str:
-        """What the trial of this number chose; empty where that has no name."""
+        """Return the algorithm that the trial of this number chose; empty if it has no name."""
         config = next((trial.config for trial in self.trials if trial.number == number), {})
         chosen = None if self.naming is None else config.get(self.space.names[self.naming])
         return "" if chosen is None else str(chosen)
 
     @property
     def random_curve(self) -> list[float]:
-        """The curve that is expected of random search, up to the first unknown value."""
+        """The expected curve of random search, up to the first unknown value."""
         given = np.asarray(() if self.expected_random is None else self.expected_random, np.float64)
         unknown = np.flatnonzero(~np.isfinite(given))
         known: list[float] = given[: unknown[0] if len(unknown) else None].tolist()
@@ -162,12 +162,12 @@ class Story:
 
     @property
     def superlative(self) -> str:
-        """What to call the trial `best`."""
+        """How the page calls the trial `best`."""
         return "best usable" if self.stands_in else "best"
 
     @property
     def best_value(self) -> float | None:
-        """What the best trial reached."""
+        """The value of the best trial."""
         best = self.best_trial
         return None if best is None else best.values.get(self.metric.name)
 
@@ -175,9 +175,9 @@ class Story:
 def steps_of(
     space: Space, config: Mapping[str, Any], order: Sequence[str] = ()
 ) -> tuple[Step, ...]:
-    """A configuration as steps: one a stage of the space, and one for what is common to all.
+    """Return a configuration as steps: one for each stage, and one for what is common to all.
 
-    order: the names of the stages as data flows through them; others follow.
+    order: the names of the stages in the order of the data flow. Others follow.
     """
     steps = []
     for stage in space.structure.stages:
@@ -197,9 +197,9 @@ def steps_of(
 
 
 def main_choice(space: Space) -> int | None:
-    """The hyperparameter that probably says most: of the stage with most that can be set.
+    """Return the choice of the stage with the most hyperparameters, or None.
 
-    A guess, for a space does not tell which of its stages is the model.
+    This is a guess, because a space does not tell which of its stages is the model.
     """
     stages = [stage for stage in space.structure.stages if stage.choice is not None]
     if not stages:
@@ -209,5 +209,7 @@ def main_choice(space: Space) -> int | None:
 
 
 def _short(name: str) -> str:
-    """A hyperparameter's name without its stage and algorithm, which the step says already."""
+    """Return a hyperparameter's name without its stage and algorithm, which the step shows
+    already.
+    """
     return name.rpartition(":")[2]

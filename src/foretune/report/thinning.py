@@ -10,14 +10,14 @@ MOST_DRAWN = 5_000
 """The page shows all trials of a search that is no longer than this."""
 BEST_DRAWN = 100
 RANDOM_POINTS = 1_000
-"""Points of the curve of random search. More look the same."""
+"""Points of the curve of random search. More points would look the same."""
 
 
 def choose_drawn(story: Story, losses: Floats, *, seed: int) -> tuple[Ints, Bools]:
     """Return ascending rows of the trials to show, and which of these are a fair sample.
 
-    losses: (n, metrics), NaN where unknown. Beside the sample, the page shows the best trials, all
-    that improved on those before them, the front, the members of the model, and those on the map.
+    losses: (n, metrics), NaN where unknown. The page also shows the best trials, all that improved
+        on those before them, the front, the members of the model, and the trials on the map.
     """
     n = len(story.trials)
     if n <= MOST_DRAWN:
@@ -46,7 +46,9 @@ def _named_rows(story: Story) -> Ints:
 
 
 def thin_curve(curve: list[float]) -> tuple[list[int], list[float]]:
-    """Return the places of at most `RANDOM_POINTS` points of a curve, with both ends, and these."""
+    """Return at most `RANDOM_POINTS` points of a curve, both ends among them, and their
+    positions.
+    """
     n, half = len(curve), RANDOM_POINTS // 2
     if n <= RANDOM_POINTS:
         return list(range(n)), curve

@@ -1,10 +1,10 @@
-"""Numbers and durations as people read them in a report."""
+"""Numbers and durations in the form that people read in a report."""
 
 import math
 
 
 def number_text(value: float) -> str:
-    """Four digits that matter, or all digits of a whole number."""
+    """Return four significant digits, or all digits of a whole number."""
     if not math.isfinite(value):
         return "-" if math.isnan(value) else "∞" if value > 0 else "-∞"
     if abs(value) >= 1e9 or 0 < abs(value) < 1e-4:
@@ -15,7 +15,7 @@ def number_text(value: float) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """A duration in its two leading units."""
+    """Return a duration in its two leading units."""
     if not math.isfinite(seconds):
         return "-"
     if seconds < 1:
@@ -30,15 +30,15 @@ def duration_text(seconds: float) -> str:
 
 
 def count_text(n: int, thing: str) -> str:
-    """A number with its noun: 1 trial, 2 trials."""
+    """Return a number with its noun: 1 trial, 2 trials."""
     return f"{n:,} {thing if n == 1 else thing + 's'}"
 
 
 def list_text(words: list[str]) -> str:
-    """Words with commas and a last 'and'."""
+    """Join words with commas and a last "and"."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def shorten(text: str, longest: int) -> str:
-    """The text, its end cut off where it is longer than `longest`."""
+    """Return the text, cut off if it is longer than `longest`."""
     return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -1,4 +1,4 @@
-"""Studies and logs that others and we keep: one room for each kind of store."""
+"""Studies and logs, our own and those of other tools. Each kind of store has a folder."""
 
 from foretune._base.lazy_exports import export_lazily
 

@@ -1,4 +1,4 @@
-"""Where studies are stored: what a user writes, as a URL that the database library takes."""
+"""The addresses of stores: from what a user writes to a URL that the database library takes."""
 
 import sqlite3
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ SQLITE_FILES = (".db", ".sqlite", ".sqlite3")
 
 
 def storage_url(given: str) -> str:
-    """The URL of a storage; the path of an SQLite file is one as well."""
+    """Return the URL of a store, given as a URL or as the path of an SQLite file."""
     if "://" not in given:
         if not given.endswith(SQLITE_FILES):
             raise UsageError(
@@ -58,17 +58,16 @@ def storage_url(given: str) -> str:
 
 
 def _sqlite_url(path: Path, query: Mapping[str, Any] = NO_OPTIONS) -> str:
-    """The URL of a file.
+    """Return the URL of a file.
 
-    Its path is absolute, for connections are opened when they are needed, from wherever one is
-    then.
+    The path is absolute, because connections are opened later, when the working folder may differ.
     """
     check_file(path)
     return sqlite_url(path.absolute(), query)
 
 
 def check_file(path: Path) -> None:
-    """Refuse what cannot be an SQLite file."""
+    """Refuse a path that cannot be an SQLite file."""
     check_writable(str(path))
     if path.name in ("", ":memory:"):
         raise UsageError(
@@ -102,7 +101,7 @@ def check_file(path: Path) -> None:
 
 
 def _check_whole(path: Path) -> None:
-    """Refuse an SQLite file that is damaged; one that is busy is waited for later."""
+    """Refuse a damaged SQLite file. One that is busy is waited for later."""
     try:
         with closing(sqlite3.connect(path)) as connection:
             connection.execute("PRAGMA schema_version")
@@ -119,6 +118,6 @@ def _check_whole(path: Path) -> None:
 
 
 def log_ahead(path: Path) -> None:
-    """Let an SQLite file be read while it is written to. The file remembers it."""
+    """Let an SQLite file be read while it is written to. The file remembers this setting."""
     with closing(sqlite3.connect(path, timeout=60.0)) as connection:
         connection.execute("PRAGMA journal_mode=WAL")

@@ -1,7 +1,7 @@
-"""The one table of importers, and the one way to call them.
+"""The table of importers, and the function that calls them.
 
 An importer is a module with a function `read(source, *, progress, ...) -> Experience`. It is
-imported when it is used: none costs anything before.
+imported when it is first used.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,8 +20,8 @@ from foretune.experience import Direction, Experience
 
 @dataclass(frozen=True)
 class TableColumns:
-    """What the columns of a table mean, for the importer `table`; which metrics of runs count and
-    what their space is, for `mlflow` and `ray`.
+    """The meaning of the columns of a table (importer `table`), or the metrics and the space of
+    runs (importers `mlflow` and `ray`).
     """
 
     task: str | None = None
@@ -30,22 +30,23 @@ class TableColumns:
     """The columns of the metrics, each with "min" or "max". A column of lists holds learning
     curves; the last number of a list is the value."""
     config_column: str | None = None
-    """The column with whole configurations as JSON; else each hyperparameter has a column."""
+    """The column with whole configurations as JSON. Without it, each hyperparameter has a
+    column."""
     config_prefix: str | None = None
-    """How the columns of hyperparameters begin, which are called by the rest of their names."""
+    """The prefix of the columns of hyperparameters. It is no part of the hyperparameters' names."""
     status: str | None = None
     """The column with the outcome: DONE, FAILED, TIMEOUT, STOPPED, or a state of another tool."""
     seconds: str | None = None
     """The column with the run time, or with lists of the seconds spent until each step."""
     step: str | None = None
-    """The column of the steps of learning curves: lists like those of the metrics, or one number
-    a row where each step has a row. Without it, the steps of lists are 1, 2, 3 and so on."""
+    """The column of the steps of learning curves: lists like those of the metrics, or one number a
+    row if each step has a row. Without it, the steps of lists are 1, 2, 3 and so on."""
     fidelity: str | None = None
     """The column that says how much an evaluation was given, such as epochs or a share of rows."""
     space: Path | None = None
-    """A JSON file of the search space; without it the space is inferred from the values."""
+    """A JSON file of the search space. Without it, the space is inferred from the values."""
     ignored: Sequence[str] = ()
-    """What is no hyperparameter, where the space is inferred."""
+    """Columns that are no hyperparameters, if the space is inferred."""
 
     def __post_init__(self) -> None:
         if self.space is not None and self.ignored:
@@ -65,12 +66,18 @@ class TableColumns:
                 value=self.config_column,
             )
 
+    @property
+    def in_use(self) -> list[str]:
+        """The columns that have another meaning than a hyperparameter."""
+        named = (self.task, *self.values, self.config_column, self.status, self.seconds)
+        return [name for name in (*named, self.step, self.fidelity) if name is not None]
+
 
 NO_COLUMNS = TableColumns()
 
 
 def direction_of(column: str, given: str) -> Direction:
-    """The direction of a metric as it was written."""
+    """Return the direction that the user wrote for a metric."""
     try:
         return Direction(given)
     except ValueError:
@@ -84,7 +91,7 @@ def direction_of(column: str, given: str) -> Direction:
 
 
 def check_ignore_names(ignored: Sequence[str], known: Sequence[str]) -> None:
-    """Refuse to ignore what is not there."""
+    """Refuse to ignore a column that is not there."""
     for name in ignored:
         if name not in known:
             raise ExperienceError(
@@ -97,12 +104,12 @@ def check_ignore_names(ignored: Sequence[str], known: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class Importer:
-    """One format that can be read."""
+    """A format that can be read."""
 
     name: str
     summary: str
     source: str
-    """What SOURCE is, for this importer."""
+    """What the argument SOURCE is for this importer."""
     module: str
     options: tuple[str, ...] = ()
     """The keyword arguments of `import_experience` that it understands."""
@@ -148,7 +155,7 @@ _OWN_IMPORTERS: dict[str, Importer] = {
     )
 }
 PLUGINS = "foretune.importers"
-"""The group of entry points by which other packages add formats; each names an `Importer`."""
+"""The group of entry points with which other packages add formats. Each entry is an `Importer`."""
 
 
 class ImporterRegistry(Mapping[str, Importer]):
@@ -183,13 +190,13 @@ def import_experience(
     missing: str | None = None,
     progress: Progress = SILENT,
 ) -> Experience:
-    """Read `source`, which is of the format `kind`.
+    """Read `source`, which has the format `kind`.
 
     columns: what the columns mean (table); the metrics and the space (mlflow, ray).
     space_id: which search space to read (hpob).
-    studies: which studies (optuna) or experiments (mlflow) to read, all of them if none is named.
-    missing: what to do with trials that lack a value (optuna), as for `Experience.in_space`; the
-        default value stands there if it is not given.
+    studies: which studies (optuna) or experiments (mlflow) to read; all if none is named.
+    missing: what to do with trials that lack a value (optuna), as for `Experience.in_space`. By
+        default they get the default value.
     """
     importer = IMPORTERS.get(kind)
     if importer is None:

@@ -1,4 +1,4 @@
-"""Opening a study: in memory, or in the storage that its URL names."""
+"""Opening a study in memory, or in the storage at a URL."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

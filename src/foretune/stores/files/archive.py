@@ -1,4 +1,4 @@
-"""Files that lie in a folder or in a zip archive (a wheel is one), seen alike."""
+"""The files of a folder or of a zip archive (a wheel is one), read in the same way."""
 
 import zipfile
 from collections.abc import Iterable, Iterator
@@ -12,7 +12,7 @@ from foretune.stores.files.compressed import DAMAGED, check_size
 
 
 def existing(source: Path | str) -> Path:
-    """`source` as a path that exists."""
+    """Return `source` as a path; refuse a path that does not exist."""
     path = Path(source)
     if not path.exists():
         raise ExperienceError(
@@ -32,7 +32,9 @@ class Archive:
 
     @classmethod
     def at(cls, source: Path | str) -> "Archive":
-        """The archive at `source`; a file that is no archive holds itself alone."""
+        """Open the archive at `source`. A file that is no archive counts as an archive of
+        itself.
+        """
         path = existing(source)
         if path.is_dir():
             below = (p.relative_to(path).as_posix() for p in path.rglob("*") if p.is_file())
@@ -47,7 +49,9 @@ class Archive:
         return cls(path, (path.name,))
 
     def find(self, ending: str) -> str | None:
-        """The outermost member whose path ends with `ending` (whole parts), or None."""
+        """Return the member nearest to the root whose path ends with `ending` (whole parts), or
+        None.
+        """
         wanted = PurePosixPath(ending).parts
         for member in self.members:
             if PurePosixPath(member).parts[-len(wanted) :] == wanted:
@@ -55,7 +59,7 @@ class Archive:
         return None
 
     def need(self, ending: str) -> str:
-        """The member whose path ends with `ending`."""
+        """Return the member whose path ends with `ending`; refuse an archive without one."""
         member = self.find(ending)
         if member is None:
             raise ExperienceError(
@@ -82,7 +86,7 @@ class Archive:
                     entry = zipped.getinfo(member)
                     check_size(member, entry.compress_size, entry.file_size)
                     yield stream
-            except DAMAGED as error:  # also what whoever reads the stream meets there
+            except DAMAGED as error:  # errors of whoever reads the stream arrive here, too
                 raise _not_whole(self.path, error) from error
 
 

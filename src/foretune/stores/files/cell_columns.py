@@ -1,4 +1,4 @@
-"""The cells of one column, each different value once: a row then costs a small number."""
+"""The cells of one column. Each different value is held once, so a row costs a small number."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,29 +14,28 @@ from foretune._base.arrays import Bools
 Rows: TypeAlias = NDArray[Any]
 """A mask of rows, or their positions."""
 MANY_DIFFERENT = 0.5
-"""If more of the first numbers than this share differ, numbers are kept cell by cell."""
+"""Numbers are kept cell by cell if more than this share of the first ones differ."""
 LOOKED_AT = 1 << 16
-"""Numbers that are looked at to find this out."""
+"""How many numbers are looked at to find this out."""
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnCells:
     """The n cells of a column.
 
-    Several values may be equal only if `codes` is None.
+    Values are different from each other unless `codes` is None.
     """
 
     values: Any
-    """The values in the order in which they come first: a list, or an array of float64 or int64."""
+    """The values in the order of their first cells: a list, or an array of float64 or int64."""
     codes: NDArray[Any] | None
     """(n,), the position in `values` of each cell, -1 if it is empty.
 
-    None if cell i has value i; NaN is then an empty cell.
-    """
+    None if cell i has value i. An empty cell is then NaN."""
 
     @classmethod
     def of(cls, column: "Sequence[Any] | ColumnCells") -> "ColumnCells":
-        """The cells of a list, in which None and NaN are empty."""
+        """Make a column of the cells of a list. None and NaN are empty."""
         if isinstance(column, ColumnCells):
             return column
         codes = np.empty(len(column), dtype=np.int32)
@@ -48,7 +47,7 @@ class ColumnCells:
 
     @classmethod
     def of_numbers(cls, numbers: NDArray[Any]) -> "ColumnCells":
-        """The cells of an array of float64 or int64, in which NaN is empty."""
+        """Make a column of an array of float64 or int64. NaN is empty."""
         start = numbers[:LOOKED_AT]
         if len(np.unique(start)) > MANY_DIFFERENT * len(start):
             return cls(numbers, None)
@@ -57,7 +56,7 @@ class ColumnCells:
 
     @classmethod
     def gaps(cls, n: int) -> "ColumnCells":
-        """n empty cells."""
+        """Make a column of n empty cells."""
         return cls([], np.full(n, -1, dtype=np.int8))
 
     def __len__(self) -> int:
@@ -73,11 +72,11 @@ class ColumnCells:
 
     @property
     def in_numbers(self) -> bool:
-        """Whether all values are numbers in an array."""
+        """Whether the values are numbers in an array."""
         return isinstance(self.values, np.ndarray)
 
     def encode(self) -> "ColumnCells":
-        """The same cells with codes, each value once."""
+        """Return the same cells with codes, and each value once."""
         if self.codes is not None:
             return self
         codes, values = pd.factorize(self.values)
@@ -85,7 +84,7 @@ class ColumnCells:
 
     @cached_property
     def different(self) -> Any:
-        """The different values in the order in which they come first: a list, or an array."""
+        """The different values in the order of their first cells: a list, or an array."""
         return self.encode().values
 
     @property
@@ -97,20 +96,22 @@ class ColumnCells:
         return {int if self.values.dtype.kind == "i" else float} if some else set()
 
     def at(self, index: int) -> Any:
-        """The value of one cell, None if it is empty."""
+        """Return the value of one cell, None if it is empty."""
         if not self.present[index]:
             return None
         value = self.values[index if self.codes is None else self.codes[index]]
         return value.item() if isinstance(value, np.generic) else value
 
     def take(self, rows: Rows) -> "ColumnCells":
-        """The cells of some rows; a value that none of them has is forgotten."""
+        """Return the cells of some rows, without the values that none of them has."""
         if self.codes is None:
             return ColumnCells(self.values[rows], None)
         return _prune(self.values, self.codes[rows])
 
     def with_none(self, rows: Bools | None = None) -> "ColumnCells":
-        """The same cells with the value None in place of gaps: of all, or of those in `rows`."""
+        """Return the same cells with the value None in place of gaps: all gaps, or those in
+        `rows`.
+        """
         gaps = ~self.present if rows is None else rows & ~self.present
         if not gaps.any():
             return self
@@ -120,7 +121,7 @@ class ColumnCells:
         return ColumnCells([*as_list(own.values), None], smallest(codes, len(own.values) + 1))
 
     def fill(self, other: "ColumnCells") -> "ColumnCells":
-        """The same cells with those of `other` in place of gaps."""
+        """Return the same cells with the cells of `other` in place of gaps."""
         own = self.encode()
         codes, theirs = own.codes, other.encode().codes
         assert codes is not None
@@ -132,17 +133,17 @@ class ColumnCells:
         )
 
     def without(self, rows: Bools) -> "ColumnCells":
-        """The same cells, empty where `rows` is True."""
+        """Return the same cells, empty where `rows` is True."""
         own = self.encode()
         assert own.codes is not None
         return _prune(own.values, np.where(rows, -1, own.codes))
 
     def map_values(self, function: Callable[[Any], Any]) -> "ColumnCells":
-        """The cells with other values; None and NaN make empty cells."""
+        """Return the cells with `function` applied to each value. None and NaN make empty cells."""
         return self.replace([function(value) for value in as_list(self.different)])
 
     def replace(self, others: Sequence[Any]) -> "ColumnCells":
-        """The cells with `others` in place of the values `different`."""
+        """Return the cells with the values `others` in place of the values `different`."""
         codes = self.encode().codes
         assert codes is not None
         seen: dict[Any, int] = {}
@@ -151,20 +152,20 @@ class ColumnCells:
         return ColumnCells(values, smallest(np.append(moved, np.int32(-1))[codes], len(values)))
 
     def counts(self) -> NDArray[np.int64]:
-        """How many cells have each of the values `different`."""
+        """Return how many cells have each of the values `different`."""
         codes = self.encode().codes
         assert codes is not None
         return np.bincount(codes[codes >= 0], minlength=len(self.different))
 
     def where(self, wanted: Callable[[Any], bool]) -> Bools:
-        """(n,), True where the value of a cell is wanted."""
+        """Return (n,), True where `wanted` accepts the value of the cell."""
         own = self.encode()
         assert own.codes is not None
         here: Bools = np.array([*map(wanted, as_list(own.values)), False], np.bool_)[own.codes]
         return here
 
     def tolist(self) -> list[Any]:
-        """The cells one by one, None where empty."""
+        """Return the cells as a list, None where empty."""
         own = self.encode()
         assert own.codes is not None
         values = [*as_list(own.values), None]
@@ -172,31 +173,31 @@ class ColumnCells:
 
 
 def as_list(values: Any) -> list[Any]:
-    """Values as Python knows them."""
+    """Return values as Python objects instead of NumPy's."""
     listed: list[Any] = values.tolist() if isinstance(values, np.ndarray) else list(values)
     return listed
 
 
 def smallest(codes: NDArray[Any], size: int) -> NDArray[Any]:
-    """Codes below `size` (and -1) in the type that takes the least memory."""
+    """Return codes below `size` (and -1) in the type that takes the least memory."""
     kinds = (np.int8, np.int16, np.int32)
     kind = next((kind for kind in kinds if size <= np.iinfo(kind).max), np.int64)
     return codes.astype(kind, copy=False)
 
 
 def is_missing(value: object) -> bool:
-    """Whether a cell is empty: None or NaN."""
-    # NaN is the one number that differs from itself; asking for its type would cost far more.
+    """Return whether a cell is empty: None or NaN."""
+    # NaN is the one number that differs from itself. Asking for its type would cost far more.
     return value is None or (value != value) is True  # noqa: PLR0124
 
 
 def add_values(given: Iterable[Any], seen: dict[Any, int], values: list[Any]) -> NDArray[np.int32]:
-    """The codes of these values; new ones are added to `seen` and `values`."""
+    """Return the codes of these values, and add new values to `seen` and `values`."""
     return np.array([_code_of(value, seen, values) for value in given], dtype=np.int32)
 
 
 def _code_of(value: Any, seen: dict[Any, int], values: list[Any]) -> int:
-    """The position of a value; True and 1 are two, and so are lists that look the same."""
+    """Return the position of a value. True and 1 are different, and so are two equal lists."""
     if is_missing(value) or value is pd.NA or value is pd.NaT:
         return -1
     try:
@@ -209,7 +210,7 @@ def _code_of(value: Any, seen: dict[Any, int], values: list[Any]) -> int:
 
 
 def _prune(values: Any, codes: NDArray[Any]) -> ColumnCells:
-    """Cells without the values that no cell has, in the order in which the others come first."""
+    """Return the cells without unused values; the others stay in the order of their first cells."""
     used = np.bincount(codes[codes >= 0], minlength=len(values)) > 0
     present = codes[codes >= 0]
     first = np.full(len(values), len(codes), dtype=np.int64)

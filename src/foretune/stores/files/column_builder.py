@@ -1,4 +1,4 @@
-"""A column that is read a part at a time."""
+"""A builder for a column that is read a part at a time."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,9 +18,9 @@ class ColumnBuilder:
 
     def __init__(self) -> None:
         self.kinds: set[str] = set()
-        """What the column has been found to hold: NUMBERS, TRUTHS, OTHERS."""
+        """What the column holds so far: NUMBERS, TRUTHS, OTHERS."""
         self._parts: list[NDArray[Any]] = []
-        """Numbers, or codes of `_values`; empty cells are NaN, or -1."""
+        """Arrays of numbers, or of codes of `_values`. Empty cells are NaN, or -1."""
         self._in_codes: list[bool] = []
         self._seen: dict[Any, int] = {}
         self._values: list[Any] = []
@@ -43,10 +43,10 @@ class ColumnBuilder:
             self._add(add_values(cells, self._seen, self._values), in_codes=True)
 
     def finish(self, *, whole: bool) -> ColumnCells:
-        """The cells.
+        """Return all cells.
 
-        whole: whether whole numbers beside gaps are integers: a column of integers with gaps comes
-            out of CSV and Parquet files as floats.
+        whole: whether a column of whole numbers and gaps holds integers. CSV and Parquet files give
+            such a column as floats.
         """
         if any(self._in_codes):
             return self._finish_codes()
@@ -81,7 +81,7 @@ class ColumnBuilder:
         self._in_codes.append(in_codes)
 
     def _finish_codes(self) -> ColumnCells:
-        """Numbers become values like others: few parts hold numbers where some do not."""
+        """Return all cells with codes. Numbers become values like any others."""
         parts = [
             part if coded else add_values(as_list(part), self._seen, self._values)
             for part, coded in zip(self._parts, self._in_codes, strict=True)
@@ -90,7 +90,7 @@ class ColumnBuilder:
 
 
 def _join_parts(parts: list[NDArray[Any]]) -> NDArray[Any]:
-    """All parts in one array; the list is emptied, so that nothing is held twice for long."""
+    """Join the parts and empty the list, so that memory holds them twice only for a moment."""
     if len(parts) == 1:
         return parts.pop()
     kind = np.result_type(*{part.dtype for part in parts})

@@ -1,4 +1,4 @@
-"""Columns of a table that may not be what they are taken for: a user can correct it."""
+"""Warnings about columns that may have another meaning than the one they were given."""
 
 import re
 import shlex
@@ -13,7 +13,7 @@ from foretune._base.names import quote_names
 from foretune.errors import ForetuneWarning
 from foretune.stores.files.cell_columns import ColumnCells
 from foretune.stores.files.outcomes import are_outcomes
-from foretune.stores.files.space_inference import NUMBER
+from foretune.stores.files.plain_values import NUMBER
 from foretune.stores.files.table_files import WORDS
 
 THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
@@ -23,7 +23,7 @@ RUN_TIMES = frozenset({"duration", "elapsed", "runtime", "seconds", "walltime"})
 MEASURED = frozenset(
     {"accuracy", "auc", "f1", "logloss", "mae", "mse", "precision", "recall", "rmse", "score"}
 )
-"""Words in the names of fractions that a run gives; a precision of 16 or 32 is given to it."""
+"""Words in the names of measured fractions. A precision of 16 or 32 is no measurement."""
 RECORDED = frozenset(
     {
         *("author", "commit", "created", "date", "datetime", "finished", "host", "hostname"),
@@ -39,9 +39,9 @@ Columns = Mapping[str, ColumnCells]
 
 
 def say_doubts(columns: Mapping[str, Sequence[Any] | ColumnCells], *, by_name: bool) -> None:
-    """Warn of what each column may be instead of what it is taken for.
+    """Warn of columns that may mean something else than they are taken for.
 
-    by_name: whether a column is taken for a hyperparameter for want of another meaning.
+    by_name: whether a column without another meaning is taken for a hyperparameter.
     """
     cells = {name: ColumnCells.of(column) for name, column in columns.items()}
     _say_thousands(cells)
@@ -51,7 +51,7 @@ def say_doubts(columns: Mapping[str, Sequence[Any] | ColumnCells], *, by_name: b
 
 
 def _say_thousands(cells: Columns) -> None:
-    """Numbers beside texts such as 1,000, which may be a number or two (of layers)."""
+    """Warn of numbers beside texts such as 1,000, which may be one number or two (layer sizes)."""
     for name, values in _with_texts(cells).items():
         texts = {value for value in values if isinstance(value, str)}
         if any(map(_is_number, values)) and all(map(THOUSANDS.fullmatch, texts)):
@@ -64,7 +64,9 @@ def _say_thousands(cells: Columns) -> None:
 
 
 def _say_numbers(cells: Columns) -> None:
-    """Texts that are all numbers, as Parquet files of MLflow's parameters have them."""
+    """Warn of texts that are all numbers. Parquet files have them if MLflow's parameters were
+    saved.
+    """
     for name, values in _with_texts(cells).items():
         texts = {value for value in values if isinstance(value, str) and value not in WORDS}
         only_texts = all(isinstance(value, str) for value in values)
@@ -78,12 +80,14 @@ def _say_numbers(cells: Columns) -> None:
 
 
 def _with_texts(cells: Columns) -> dict[str, list[Any]]:
-    """The different values of the columns in which there is a text."""
+    """Return the different values of each column that holds a text."""
     return {name: column.values for name, column in cells.items() if str in column.kinds}
 
 
 def _say_no_hyperparameters(cells: Columns) -> None:
-    """What is known of a run only once it is made: no search could choose it."""
+    """Warn of columns that are known only after a run, such as its time. No search can choose
+    them.
+    """
     options: dict[str, list[str]] = {}
     for name, column in cells.items():
         option = _option_for(name, column)
@@ -95,7 +99,7 @@ def _say_no_hyperparameters(cells: Columns) -> None:
         return
     names = [name for name in cells if any(name in meant for meant in options.values())]
     prefix = _prefix_in(cells, names)
-    if prefix:  # It leaves out whatever has another name.
+    if prefix:  # The prefix leaves out every column with another name.
         options = {"--config-prefix": [prefix]} | options
         options.pop(IGNORE, None)
     said = " ".join(
@@ -110,14 +114,16 @@ def _say_no_hyperparameters(cells: Columns) -> None:
 
 
 def _prefix_in(names: Collection[str], doubted: Collection[str]) -> str:
-    """What a tool has written before the names of its hyperparameters; none where it has not."""
+    """Return what a tool writes before the names of its hyperparameters; "" if it writes
+    nothing.
+    """
     found = (prefix for prefix in PREFIXES if any(name.startswith(prefix) for name in names))
     prefix = next(found, "")
     return "" if prefix and any(name.startswith(prefix) for name in doubted) else prefix
 
 
 def _option_for(name: str, column: ColumnCells) -> str:
-    """The option that says what a column probably is; none where it may be a hyperparameter."""
+    """Return the option for what a column probably is; "" if it may be a hyperparameter."""
     words = [part.lower() for part in PARTS_OF_NAMES.findall(name)]
     last = words[-1] if words else ""
     numbers = column.kinds <= {int, float}
@@ -127,7 +133,7 @@ def _option_for(name: str, column: ColumnCells) -> str:
     if RUN_TIMES & {*words} and (numbers or all(map(_is_duration, column.values))):
         return "--seconds"
     measured = fractions and (MEASURED & {*words} or last == "loss")
-    # A dimension of users is no user; but numbers may count users, or seconds since 1970.
+    # A "dimension of users" is no user. Numbers may count users, or seconds since 1970.
     recorded = last in (RECORDED | {"id"} if numbers else RECORDED)
     return IGNORE if measured or recorded or (RECORDED & {*words} and not numbers) else ""
 
@@ -141,13 +147,13 @@ def _is_number(cell: Any) -> bool:
 
 
 def _has_fractions(column: ColumnCells) -> bool:
-    """Whether a number among the numbers of a column is not whole."""
+    """Return whether a column of numbers has one that is not whole."""
     numbers = np.asarray(column.values, dtype=np.float64)
     return bool((numbers[~np.isnan(numbers)] % 1 != 0).any())
 
 
 def _is_duration(cell: Any) -> bool:
-    """Whether a cell is a time span, if perhaps as pandas writes it: 0 days 00:01:30."""
+    """Return whether a cell is a time span. pandas writes it as 0 days 00:01:30."""
     as_text = isinstance(cell, str) and DURATION.fullmatch(cell) is not None
     return isinstance(cell, timedelta) or as_text
 

@@ -1,4 +1,4 @@
-"""CSV files as people write them, read a part at a time."""
+"""CSV files in the forms that people write them, read a part at a time."""
 
 import csv
 import re
@@ -20,28 +20,28 @@ from foretune.tables.formats.separators import LOOKED_AT, ROWS_LOOKED_AT, find_s
 ROWS_AT_ONCE = 1 << 17
 _POINT = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
 _COMMA = re.compile(r"[+-]?(?![1-9]\d{0,2},\d{3}$)\d*,\d+(?:[eE][+-]?\d+)?")
-"""Numbers with a fraction; 1,234 may be thousands and tells nothing."""
+"""Numbers with a fraction. 1,234 is left out because it may be a thousand."""
 _WHOLE = re.compile(r"[+-]?\d+(?:,\d{3})*(?:[eE][+-]?\d+)?")
 EMPTY = ("", "None", "null", "NA", "nan", "NaN")
 
 
 @dataclass(frozen=True)
 class CsvFile:
-    """A CSV file and how it is written."""
+    """A CSV file and the form in which it is written."""
 
     path: Path
     form: tuple[tuple[str, Any], ...]
-    """Arguments for pandas that say how it is written."""
+    """Arguments for pandas that describe the form."""
     names: tuple[str, ...]
     """The columns, in the order of the file."""
     has_row_names: bool
-    """Whether each row has one value more than there are names: its own name, as R writes it."""
+    """Whether each row begins with its own name, which has no column name, as R writes it."""
     padded: bool = False
     """Whether white space stands around names or texts."""
 
     @classmethod
     def at(cls, path: Path) -> "CsvFile":
-        """The file at `path`, after a look at its first rows."""
+        """Find out the form of the file at `path` from its first rows."""
         with open_compressed(path) as stream:
             start = stream.read(LOOKED_AT).decode("utf-8-sig", errors="replace")
         separator = "\t" if ".tsv" in path.name.lower() else find_separator(start)
@@ -56,15 +56,15 @@ class CsvFile:
         return file if all(name == name.strip() for name in names) else file.strip_cells()
 
     def strip_cells(self) -> "CsvFile":
-        """The same file, read without white space around names and texts."""
+        """Return the same file, to be read without white space around names and texts."""
         return replace(self, padded=True, names=tuple(name.strip() for name in self.names))
 
     def parts(
         self, names: Sequence[str], at: Callable[[int], object] = lambda _: None, **how: Any
     ) -> Iterator[pd.DataFrame]:
-        """The columns `names`, some rows at a time.
+        """Yield the columns `names`, some rows at a time.
 
-        at: is told how many bytes have been read, if the file is not packed.
+        at: is called with the number of bytes read so far, if the file is not packed.
         how: further arguments for pandas.
         """
         form = dict(self.form)
@@ -82,7 +82,8 @@ class CsvFile:
         if not self.padded:
             yield from _parse_rows(stream, **form, **how, chunksize=ROWS_AT_ONCE)
             return
-        # Read again without it: pandas knows "NA " for no gap, and "True " for no truth value.
+        # Read the cells again without the white space: pandas takes "NA " for a text, and "True ",
+        # too.
         texts = {"dtype": str, "keep_default_na": False}
         for written in _parse_rows(stream, **form, **texts, chunksize=ROWS_AT_ONCE):
             bare = written.reset_index(drop=True).rename(columns=str.strip)
@@ -91,7 +92,7 @@ class CsvFile:
 
 
 def has_padding(frame: pd.DataFrame) -> bool:
-    """Whether white space stands around a text."""
+    """Return whether a text begins or ends with white space."""
     texts = frame.select_dtypes(include=["object", "string"])
     cells = (cell for name in texts for cell in texts[name].unique() if isinstance(cell, str))
     return any(text != text.strip() for text in cells)
@@ -119,27 +120,26 @@ def _parse_rows(stream: Any, **how: Any) -> Iterator[pd.DataFrame]:
 
 
 def _ends_in_separators(start: str, separator: str) -> bool:
-    """Whether each row, but not the one of the names, has a separator too many at its end.
+    """Return whether each row, except the header, has one separator too many at its end.
 
-    Where rows have one value more than there are names, pandas would take the first one for the
-    name of the row, as R writes it.
+    pandas would take the first value of such a row for the row's name, as R writes it.
     """
     header, *rows = _first_rows(start, separator) or [[]]
     return bool(rows) and all(len(row) == len(header) + 1 and not row[-1] for row in rows)
 
 
 def _first_rows(start: str, separator: str) -> list[list[str]]:
-    """The names and the first rows of values; none where they cannot be told apart."""
+    """Return the header and the first rows of values; nothing if they cannot be read."""
     lines = StringIO(start, newline=None)
     try:
         rows = csv.reader(lines, delimiter=separator, skipinitialspace=True)
         return list(islice(filter(None, rows), ROWS_LOOKED_AT))
     except csv.Error:
-        return []  # it is for pandas to say what is wrong
+        return []  # pandas will say what is wrong
 
 
 def _check_names(path: Path, start: str, separator: str) -> None:
-    """Refuse two columns of one name: pandas would call the second one otherwise."""
+    """Refuse two columns of one name. pandas would give the second one another name."""
     header = next(iter(_first_rows(start, separator)), [])
     names = Counter(filter(None, map(str.strip, header)))
     twice = [name for name, times in names.items() if times > 1]
@@ -153,7 +153,7 @@ def _check_names(path: Path, start: str, separator: str) -> None:
 
 
 def _decimal_mark(start: str, separator: str) -> str:
-    """A comma where semicolons divide, as where it is the rule, and more columns have it."""
+    """Return a comma if semicolons separate and more columns have decimal commas than points."""
     if separator != ";":
         return "."
     rows = [line.split(separator) for line in start.splitlines()[1:]]
@@ -163,7 +163,7 @@ def _decimal_mark(start: str, separator: str) -> str:
 
 
 def _all_numbers(cells: Sequence[str], fraction: re.Pattern[str]) -> bool:
-    """Whether a column holds numbers, some with such a fraction: words beside them tell nothing."""
+    """Return whether a column holds only numbers, and some have such a fraction."""
     filled = [cell for cell in cells if cell not in EMPTY]
     fractions = [cell for cell in filled if fraction.fullmatch(cell)]
     return bool(fractions) and all(map(_WHOLE.fullmatch, set(filled).difference(fractions)))

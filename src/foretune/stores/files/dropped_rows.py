@@ -1,4 +1,4 @@
-"""What a user hears of evaluations that were recorded but are no part of the experience."""
+"""Warnings about recorded evaluations that are no part of the experience."""
 
 import warnings
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ TOLD_IN_PART = "failed before all of their hyperparameters were recorded"
 
 
 def say_left_out(what: str, why: str, tasks: Sequence[str], *, stacklevel: int) -> None:
-    """Warn of evaluations that are left out; silent where there are none.
+    """Warn of evaluations that are left out, if there are any.
 
-    stacklevel: whose line the warning names; this function is 1.
+    stacklevel: which caller's line the warning names; 1 is this function.
     """
     if tasks:
         warnings.warn(left_out(what, why, tasks), stacklevel=stacklevel)

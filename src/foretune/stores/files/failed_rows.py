@@ -1,4 +1,4 @@
-"""Rows of a table that failed: some trials end before they have drawn a whole configuration."""
+"""Rows of a table that failed. Some trials end before they have drawn a whole configuration."""
 
 import warnings
 from collections.abc import Mapping
@@ -10,12 +10,12 @@ from foretune._base.names import quote_names
 from foretune.errors import ForetuneWarning
 from foretune.space.parameters import choice_key
 from foretune.stores.files.cell_columns import ColumnCells
+from foretune.stores.files.condition_inference import Activity, explain_columns
 from foretune.stores.files.dropped_rows import TOLD_IN_PART, say_left_out
-from foretune.stores.files.space_inference import Activity, find_conditions
 
 
 def without_reasons(cells: dict[str, ColumnCells], done: Bools) -> dict[str, ColumnCells]:
-    """The columns without those that only failures fill, such as the text of an exception."""
+    """Drop the columns that only failures fill, such as the text of an exception."""
     reasons = [name for name in cells if not cells[name].present[done].any()]
     if not reasons or not done.any():
         return cells
@@ -33,9 +33,9 @@ def without_reasons(cells: dict[str, ColumnCells], done: Bools) -> dict[str, Col
 def rows_told_in_full(
     cells: Mapping[str, ColumnCells], told: Mapping[str, Bools], done: Bools, tasks: ColumnCells
 ) -> Bools:
-    """(n,), False for rows that failed without all of their hyperparameters, of which it warns.
+    """Return (n,), False for rows that failed without all of their hyperparameters; warn of these.
 
-    told: (n,) each, where a hyperparameter that may be None is named.
+    told: (n,) each, where the row names a hyperparameter that may be None.
     tasks: the task of each row, for the warning.
     """
     if not done.any() or all(column.present[~done].all() for column in cells.values()):
@@ -46,9 +46,9 @@ def rows_told_in_full(
 
 
 def told_in_full(cells: Mapping[str, ColumnCells], told: Mapping[str, Bools], done: Bools) -> Bools:
-    """(n,), False for evaluations that failed before all their hyperparameters were recorded.
+    """Return (n,), False for evaluations that failed before all hyperparameters were recorded.
 
-    What belongs to a whole configuration, those that succeeded tell.
+    The evaluations that succeeded show what belongs to a whole configuration.
 
     told: (n,) each, where a hyperparameter is named as None, and perhaps where it has a value.
     """
@@ -64,13 +64,15 @@ def told_in_full(cells: Mapping[str, ColumnCells], told: Mapping[str, Bools], do
 def _fit_conditions(
     cells: Mapping[str, ColumnCells], named: Mapping[str, Bools], done: Bools
 ) -> Bools:
-    """(n,), whether a row has just the hyperparameters that are active in those that succeeded."""
+    """Return (n,), whether a row has just the hyperparameters that are active in successful
+    rows.
+    """
     succeeded = {name: column.take(done) for name, column in cells.items()}
-    # What none of them has explains nothing.
+    # A column that no successful row fills explains nothing.
     succeeded = {name: column for name, column in succeeded.items() if column.present.any()}
     with_none = {name: named[name][done] for name in succeeded}
     fits = np.ones(len(done), dtype=np.bool_)
-    for name, activity in find_conditions(succeeded, with_none).items():
+    for name, activity in explain_columns(succeeded, with_none)[1].items():
         present = cells[name].present
         active = _active(cells[activity.parent], activity, present, done)
         fits &= np.where(active, named[name], ~present)
@@ -78,9 +80,9 @@ def _fit_conditions(
 
 
 def _active(parent: ColumnCells, activity: Activity, present: Bools, done: Bools) -> Bools:
-    """(n,), where a hyperparameter is active, given the values of the one that says so.
+    """Return (n,), where a hyperparameter is active, given the values of the one that decides it.
 
-    Of a value with which none succeeded, those that failed tell.
+    If no row with some value succeeded, the rows that failed show what is active there.
 
     present: (n,), where the hyperparameter has a value.
     """

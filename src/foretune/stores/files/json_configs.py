@@ -1,4 +1,4 @@
-"""A column that holds whole configurations, as JSON or as Python prints them."""
+"""A column of whole configurations, written as JSON or as Python prints a dict."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -12,18 +12,18 @@ from foretune._base.names import check_writable
 from foretune.errors import ExperienceError
 from foretune.stores.files.cell_columns import ColumnCells, is_missing, smallest
 from foretune.stores.files.column_builder import ColumnBuilder
+from foretune.stores.files.plain_values import as_choice
 from foretune.stores.files.python_literals import read_literal
-from foretune.stores.files.space_inference import as_choice
 from foretune.stores.files.table_files import FileTable
 
 CONFIGS_AT_ONCE = 1 << 14
 
 
 def config_columns(table: FileTable, name: str) -> tuple[dict[str, ColumnCells], dict[str, Bools]]:
-    """One column a hyperparameter, empty where a configuration has None or does not name it; and
-    (n,) each, where a configuration names it, if perhaps as None.
+    """Return a column for each hyperparameter, and (n,) each, where a configuration names it.
 
-    Each different configuration is read once.
+    A cell is empty if the configuration has None or does not name the hyperparameter. Each
+    different configuration is read once.
     """
     column = table.columns.pop(name).encode()
     assert column.codes is not None
@@ -48,7 +48,7 @@ def config_columns(table: FileTable, name: str) -> tuple[dict[str, ColumnCells],
 
 
 def _read(column: ColumnCells, table: FileTable, name: str) -> Iterator[list[dict[str, Any]]]:
-    """The different configurations, some at a time."""
+    """Yield the different configurations, some at a time."""
     assert column.codes is not None
     for start in range(0, len(column.values), CONFIGS_AT_ONCE):
         configs = []
@@ -61,7 +61,7 @@ def _read(column: ColumnCells, table: FileTable, name: str) -> Iterator[list[dic
 
 
 def _spread(cells: ColumnCells, column: ColumnCells) -> ColumnCells:
-    """The cells of all rows from those of the different configurations in `column`."""
+    """Return the cells of all rows, given those of the different configurations in `column`."""
     own = cells.encode()
     assert own.codes is not None
     assert column.codes is not None
@@ -74,7 +74,7 @@ def _value_in(config: Mapping[str, Any], key: str) -> Any:
 
 
 def _config(cell: Any) -> dict[Any, Any] | None:
-    """A JSON object, or a dict: as Parquet has it, or as Python prints scikit-learn's `params`."""
+    """Read a JSON object, or a dict as Parquet or scikit-learn's `params` have it; else None."""
     config = cell
     for parse in (json.loads, read_literal) if isinstance(cell, str) else ():
         with suppress(TypeError, ValueError, SyntaxError, RecursionError, MemoryError):

@@ -20,7 +20,7 @@ _PYTHON_WORD = re.compile(r"\b(nan|inf|None)\b")
 
 @dataclass(frozen=True, eq=False)
 class ListColumn:
-    """The lists of n cells, one after the other; an empty cell is an empty list."""
+    """The lists of n cells, one after the other. An empty cell is an empty list."""
 
     offsets: NDArray[np.int64]
     """(n + 1,): the list of cell i begins at `offsets[i]` and ends before `offsets[i + 1]`."""
@@ -44,13 +44,13 @@ class ListColumn:
         return ends
 
     def take(self, rows: ArrayLike) -> "ListColumn":
-        """Return the lists of these rows, given as a mask or as places."""
+        """Return the lists of these rows, given as a mask or as positions."""
         offsets, points = gather_points(self.offsets, rows)
         return ListColumn(offsets, self.numbers[points])
 
     @staticmethod
     def of_lengths(lengths: ArrayLike, numbers: Floats) -> "ListColumn":
-        """Return lists of these lengths, which stand one after the other in `numbers`."""
+        """Return lists of these lengths. Their numbers stand one after the other in `numbers`."""
         ends = np.cumsum(np.asarray(lengths, dtype=np.int64))
         return ListColumn(np.concatenate([[0], ends]), numbers)
 
@@ -64,7 +64,7 @@ class ListBuilder:
         self._numbers: list[Floats] = []
 
     def add(self, column: pa.Array) -> None:
-        """Add the lists of an Arrow array; null is an empty list."""
+        """Add the lists of an Arrow array. Null is an empty list."""
         kind = column.type.value_type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
             raise _not_numbers(self._name, f"of the type {kind}")
@@ -74,7 +74,7 @@ class ListBuilder:
         self._numbers.append(numbers.to_numpy(zero_copy_only=False))
 
     def finish(self) -> ListColumn:
-        """Return all lists; the parts are forgotten."""
+        """Return all lists and forget the parts."""
         nothing = np.array([], dtype=np.float64)
         found = ListColumn.of_lengths(
             np.concatenate([nothing, *self._lengths]), np.concatenate([nothing, *self._numbers])
@@ -90,13 +90,13 @@ def is_list_type(kind: pa.DataType) -> bool:
 
 
 def holds_json_lists(column: ColumnCells) -> bool:
-    """Return whether the cells of a CSV column are texts, the first of which is a list."""
+    """Return whether the cells of a CSV column are texts and the first one is a list."""
     first = next(iter(column.values), None) if not column.in_numbers else None
     return isinstance(first, str) and first.lstrip().startswith("[")
 
 
 def read_json_lists(column: ColumnCells, name: str) -> ListColumn:
-    """Read the lists of a CSV column, each different text once."""
+    """Read the lists of a CSV column. Each different text is read once."""
     lists = [*(_parse(text, name) for text in as_list(column.values)), np.array([])]
     different = ListColumn.of_lengths([len(each) for each in lists], np.concatenate(lists))
     codes = column.encode().codes
@@ -105,7 +105,7 @@ def read_json_lists(column: ColumnCells, name: str) -> ListColumn:
 
 
 def check_same_lengths(first: str, columns: dict[str, ListColumn]) -> None:
-    """Refuse lists of a row that differ in length; `first` is the column to compare with."""
+    """Refuse rows whose lists differ in length. `first` is the column to compare with."""
     lengths = columns[first].lengths
     for name, column in columns.items():
         differs: Bools = column.lengths != lengths

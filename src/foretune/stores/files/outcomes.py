@@ -51,16 +51,16 @@ TOOLS: Mapping[str, Mapping[str, Status | None]] = {
         "PREEMPTED": None,
     },
 }
-"""What each tool calls them; None where an evaluation has not ended."""
+"""The words of each tool. None means that an evaluation has not ended."""
 WORDS: Mapping[str, Status | None] = {
     word: status for words in TOOLS.values() for word, status in words.items()
 } | {str(each.value): each for each in FINAL_STATUSES}
 
 
 def statuses_of(column: ColumnCells, name: str) -> ColumnCells:
-    """How evaluations ended, a Status each; empty where one has not ended.
+    """Return the Status of each row; empty where an evaluation has not ended.
 
-    name: of the column.
+    name: the name of the column.
     """
     _check_words(column, name)
     return column.map_values(lambda cell: WORDS[_word(cell)])
@@ -69,7 +69,8 @@ def statuses_of(column: ColumnCells, name: str) -> ColumnCells:
 def check_ended(statuses: ColumnCells, name: str, tasks: ColumnCells) -> None:
     """Warn of rows that have not ended, and refuse a table in which none has.
 
-    name: of the column of outcomes; tasks: the task of each row.
+    name: the name of the status column.
+    tasks: the task of each row.
     """
     ended = statuses.present
     say_left_out("rows", NOT_ENDED, tasks.take(~ended).tolist(), stacklevel=5)
@@ -84,22 +85,22 @@ def check_ended(statuses: ColumnCells, name: str, tasks: ColumnCells) -> None:
 
 
 def are_outcomes(column: Iterable[Any]) -> bool:
-    """Whether all cells are words for how something ended, and one says that it went well."""
+    """Return whether all cells say how something ended, and one says that it went well."""
     words = {_word(cell) if isinstance(cell, str) else "" for cell in column}
     return words <= {*WORDS} and any(WORDS[word] is Status.DONE for word in words)
 
 
 def _word(cell: Any) -> str:
-    """A cell as WORDS have it.
+    """Return a cell in the form that WORDS have.
 
-    Python may have written the name of a type before it, as in TrialState.COMPLETE; numbers beside
-    a gap are read as 0.0.
+    Python may have written the name of a type before it, as in TrialState.COMPLETE. Whole numbers
+    in a column with gaps are read as 0.0.
     """
     return str(cell).strip().upper().removesuffix(".0").rpartition(".")[2]
 
 
 def _check_words(column: ColumnCells, name: str) -> None:
-    """Refuse what says nothing: it must pass neither for a success nor for a failure."""
+    """Refuse an unknown word or an empty cell. Neither may pass for a success or a failure."""
     unknown = [cell for cell in as_list(column.different) if _word(cell) not in WORDS]
     if unknown:
         own = [each.name for each in FINAL_STATUSES]

@@ -1,7 +1,7 @@
-"""Runs that a tracking tool has recorded: a task, a configuration, and whatever numbers it logged.
+"""The runs that a tracking tool has recorded: a task, a configuration, and logged numbers.
 
-Such tools know neither the space nor which number is to become small or large. The space is
-inferred from the configurations as for tables, or given; the metrics are named by the user.
+Such tools know neither the space nor the direction of a metric. The user names the metrics. The
+space is given, or inferred from the configurations.
 """
 
 import warnings
@@ -24,13 +24,14 @@ from foretune.stores.files.archive import existing
 from foretune.stores.files.cell_columns import ColumnCells, is_missing
 from foretune.stores.files.dropped_rows import NOT_ENDED, TOLD_IN_PART, say_left_out
 from foretune.stores.files.failed_rows import told_in_full as rows_told_in_full
-from foretune.stores.files.space_inference import as_choice, infer_space
+from foretune.stores.files.plain_values import as_choice
+from foretune.stores.files.space_inference import infer_space
 from foretune.stores.formats import TableColumns, check_ignore_names, direction_of
 
 MOST_NAMED = 12
 LEAST_STEPS = 2
 MOST_LISTS = 30
-"""Lists are taken as choices if at most so many are different."""
+"""Lists count as choices if at most this many differ."""
 
 
 @dataclass(frozen=True)
@@ -61,22 +62,22 @@ class Reports:
 
 @dataclass(frozen=True)
 class LoggedRun:
-    """One run."""
+    """One run of a tracking tool."""
 
     task: str
     config: Mapping[str, Any]
     values: Mapping[str, float]
-    """By the name of the metric."""
+    """The value of each metric."""
     failed: bool = False
     seconds: float = float("nan")
     nothing: Collection[str] = ()
-    """Hyperparameters that were recorded as None or NaN, and so are not in `config`."""
+    """Hyperparameters that were recorded as None or NaN. They are not in `config`."""
     ended: bool = True
     reports: "Reports | None" = None
-    """What it logged while it ran."""
+    """What the run logged at its steps."""
 
     def names(self, parameter: str) -> bool:
-        """Whether it says something of a hyperparameter, if perhaps None."""
+        """Return whether the run names a hyperparameter, with a value or as None."""
         return parameter in self.config or parameter in self.nothing
 
     @staticmethod
@@ -90,18 +91,18 @@ class LoggedRun:
         ended: bool = True,
         reports: "Reports | None" = None,
     ) -> "LoggedRun":
-        """A run with these hyperparameters, lists, None and NaN among them."""
+        """Make a run of its logged parameters, which may be lists, None or NaN."""
         nothing = frozenset(name for name, value in params.items() if is_missing(value))
         config = {name: as_choice(params[name]) for name in params if name not in nothing}
         return LoggedRun(task, config, values, failed, seconds, nothing, ended, reports)
 
 
 def experience_of(runs: Sequence[LoggedRun], columns: TableColumns, source: str) -> Experience:
-    """The runs as an experience; one without all the metrics counts as failed.
+    """Return the runs as an experience. A run without all the metrics counts as failed.
 
-    Runs that have not ended are left out, and so are those that failed too early.
+    Runs that have not ended, or that failed too early, are left out.
 
-    columns: the metrics (`values`) and perhaps the file of the space; nothing else applies.
+    columns: the metrics (`values`) and perhaps the file of the space. Nothing else applies.
     """
     runs = _only(runs, [run.ended for run in runs], NOT_ENDED)
     if not runs:
@@ -145,7 +146,7 @@ def experience_of(runs: Sequence[LoggedRun], columns: TableColumns, source: str)
 
 
 def check_columns(columns: TableColumns, kind: str, *, task: bool) -> None:
-    """Refuse what only tables have."""
+    """Refuse options that only tables have."""
     given = {
         "config_column": columns.config_column,
         "config_prefix": columns.config_prefix,
@@ -166,7 +167,7 @@ def check_columns(columns: TableColumns, kind: str, *, task: bool) -> None:
 
 
 def flatten_config(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """A nested configuration with one name a value, its parts joined by `/`."""
+    """Return a nested configuration with one name for each value. Its parts are joined by `/`."""
     flat: dict[str, Any] = {}
     for name, value in config.items():
         if isinstance(value, Mapping):
@@ -200,7 +201,7 @@ def _metrics(
 
 
 def _without(runs: Sequence[LoggedRun], ignored: Sequence[str]) -> list[LoggedRun]:
-    """The runs without what is no hyperparameter."""
+    """Return the runs without the ignored parameters."""
     known = dict.fromkeys(name for run in runs for name in (*run.config, *run.nothing))
     check_ignore_names(ignored, list(known))
     return [
@@ -219,14 +220,14 @@ def _is_success(run: LoggedRun, metrics: Sequence[Metric]) -> bool:
 
 
 def _only(runs: Sequence[LoggedRun], wanted: Sequence[bool], others: str) -> list[LoggedRun]:
-    """The wanted runs; a warning says what is with the others."""
+    """Keep the wanted runs, and warn of the others."""
     lost = [run.task for run, good in zip(runs, wanted, strict=True) if not good]
     say_left_out("runs", others, lost, stacklevel=5)
     return list(compress(runs, wanted))
 
 
 def has_full_config(runs: Sequence[LoggedRun], done: Sequence[bool]) -> list[bool]:
-    """Which runs did not fail before they had logged all their hyperparameters."""
+    """Return which runs had logged all their hyperparameters before they ended."""
     names = dict.fromkeys(name for run in runs for name in (*run.config, *run.nothing))
     cells = {name: ColumnCells.of([run.config.get(name) for run in runs]) for name in names}
     told = {name: np.array([run.names(name) for run in runs]) for name in names}
@@ -235,7 +236,7 @@ def has_full_config(runs: Sequence[LoggedRun], done: Sequence[bool]) -> list[boo
 
 
 def _configurations(runs: Sequence[LoggedRun], columns: TableColumns) -> tuple[Space, Encoded]:
-    """The space of all runs, and their configurations in it."""
+    """Return the space of all runs, and their configurations in it."""
     if columns.space is None:
         cells = _hyperparameters(runs)
         space = Space.of(infer_space(cells, told=_is_named(cells, runs)))
@@ -248,7 +249,7 @@ def _configurations(runs: Sequence[LoggedRun], columns: TableColumns) -> tuple[S
 
 
 def _hyperparameters(runs: Sequence[LoggedRun]) -> dict[str, list[Any]]:
-    """What the runs say of each hyperparameter, None where nothing.
+    """Return the values of each hyperparameter, None where a run has none.
 
     A list that never changes, or that changes with nearly every run, is a setting of the program.
     """
@@ -279,7 +280,7 @@ def _all_cells(runs: Sequence[LoggedRun]) -> dict[str, list[Any]]:
 
 
 def _is_named(cells: Mapping[str, Sequence[Any]], runs: Sequence[LoggedRun]) -> dict[str, Bools]:
-    """Where the runs name a hyperparameter, of those that they sometimes name as None."""
+    """Return where runs name a hyperparameter, for those that some runs name as None."""
     return {
         name: np.array([run.names(name) for run in runs])
         for name in cells
@@ -288,7 +289,7 @@ def _is_named(cells: Mapping[str, Sequence[Any]], runs: Sequence[LoggedRun]) -> 
 
 
 def _cell(run: LoggedRun, parameter: Parameter) -> Any:
-    """What a run says of a hyperparameter; None stands for the default unless it is a choice."""
+    """Return a run's value. A None that is no choice stands for the default."""
     name = parameter.name
     if run.names(name) or None not in parameter.choices:
         return run.config.get(name)
@@ -296,7 +297,7 @@ def _cell(run: LoggedRun, parameter: Parameter) -> Any:
 
 
 def _check_nothing(runs: Sequence[LoggedRun], space: Space, configs: Encoded) -> None:
-    """Refuse None where the space has no such choice: the default would stand for it."""
+    """Refuse None if the space has no such choice: the default would take its place."""
     for column, parameter in enumerate(space.parameters):
         said = np.array([parameter.name in run.nothing for run in runs])
         wrong = said & configs.active[:, column]

@@ -92,7 +92,7 @@ def curves_of_lists(table: FileTable, columns: TableColumns) -> CurveColumns | N
 
 @dataclass(frozen=True)
 class StepRows:
-    """A table with one row for each step: its evaluations, each with a curve."""
+    """A table with one row for each step. Its evaluations have one curve each."""
 
     name: str
     """The column of the steps."""
@@ -120,7 +120,7 @@ class StepRows:
     def join(self, rows: EvaluationColumns) -> EvaluationColumns:
         """Join the rows of equal task, configuration and status to one evaluation.
 
-        Its value, its seconds and its fidelity are those of its last step.
+        The evaluation has the value, the seconds and the fidelity of its last step.
         """
         status = np.zeros(len(self.steps)) if rows.status is None else np.asarray(rows.status)
         evaluation = _number_groups(
@@ -175,7 +175,7 @@ def _number_groups(*keys: Ints | Floats) -> Ints:
     numbers = np.zeros(len(keys[0]), dtype=np.int64)
     for key in keys:
         _, part = np.unique(key, return_inverse=True)
-        # Numbers stay below the number of rows, so that their products fit.
+        # Each number stays below the number of rows, so a product of two fits into 64 bits.
         _, numbers = np.unique(numbers * (int(part.max()) + 1) + part, return_inverse=True)
     _, first, place = np.unique(numbers, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)

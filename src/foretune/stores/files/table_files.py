@@ -31,7 +31,7 @@ from foretune.tables.formats.parquet import to_pandas
 CSV = (".csv", ".csv.gz", ".csv.zip", ".csv.bz2", ".csv.xz", ".tsv", ".tsv.gz")
 PARQUET = (".parquet", ".pq")
 WORDS = ("None", "null")
-"""What a program writes for nothing, and what a choice may be called as well."""
+"""Words that programs write for "no value". A choice may have such a name as well."""
 MIB = 1 << 20
 
 
@@ -43,26 +43,26 @@ class FileTable:
     names: Sequence[str]
     """All columns of the file."""
     columns: dict[str, ColumnCells]
-    """Those that were asked for."""
+    """The columns that were asked for."""
     rows: NDArray[np.int64] | None = None
-    """(n,), which rows of the file these are; None if they are all."""
+    """(n,), the positions of these rows in the file; None if they are all."""
     csv: CsvFile | None = None
-    """How the file is written, if it is a CSV file."""
+    """The CSV file; None for Parquet."""
     lists: dict[str, ListColumn] = field(default_factory=dict)
-    """The columns of numbers that hold lists; they are not in `columns`."""
+    """The columns of numbers that hold lists. They are not in `columns`."""
     other_lists: Sequence[str] = ()
-    """The columns of a Parquet file that hold lists although no numbers are wanted there."""
+    """The columns of a Parquet file that hold lists where no numbers were asked for."""
 
     def __len__(self) -> int:
         columns = [len(column) for column in self.columns.values()]
         return max([*columns, *(len(column) for column in self.lists.values())], default=0)
 
     def row(self, index: int) -> int:
-        """Which row of the file a row is."""
+        """Return the position in the file of a row."""
         return index if self.rows is None else int(self.rows[index])
 
     def take(self, rows: Bools) -> "FileTable":
-        """Only these rows."""
+        """Return some of the rows."""
         if rows.all():
             return self
         columns = {name: column.take(rows) for name, column in self.columns.items()}
@@ -75,7 +75,7 @@ class FileTable:
         )
 
     def rename_columns(self, names: Mapping[str, str]) -> "FileTable":
-        """The columns under other names; those without one are left out."""
+        """Return the columns under other names, without those that have none."""
         return replace(
             self,
             columns={new: self.columns[old] for old, new in names.items() if old in self.columns},
@@ -83,10 +83,9 @@ class FileTable:
         )
 
     def words(self, names: Collection[str], *, prefix: str = "") -> dict[str, ColumnCells]:
-        """Of the columns `names` of a CSV file the cells with one of WORDS, which were read as
-        gaps; empty elsewhere.
+        """Return the cells of columns of a CSV file that hold one of WORDS and were read as gaps.
 
-        In a Parquet file a text is a text, so there is nothing to find.
+        All other cells are empty. In a Parquet file, a text is never read as a gap.
 
         prefix: what stands before `names` in the file.
         """
@@ -101,7 +100,7 @@ class FileTable:
         return found
 
     def to_frame(self) -> pd.DataFrame:
-        """The columns as pandas has them."""
+        """Return the columns as a data frame."""
         return pd.DataFrame(
             {
                 name: column.values if column.codes is None else column.tolist()
@@ -118,10 +117,11 @@ def read_columns(
     numbers: Collection[str] = (),
     wanted: Callable[[str], bool] = lambda _: True,
 ) -> FileTable:
-    """The rows of the CSV (also packed) or Parquet file at `source`, at least one.
+    """Read the rows of the CSV (also packed) or Parquet file at `source`; refuse a file without
+    any.
 
-    texts: columns that stay as CSV writes them, so that 007 and 7 are not the same, and NA is a
-        name; only what is empty is a gap there.
+    texts: columns that stay as CSV writes them: 007 differs from 7, and NA is a name. Only an empty
+        cell is a gap.
     numbers: columns that hold a number in each cell, or a list of numbers.
     wanted: which columns are read.
     """
@@ -134,7 +134,8 @@ def read_columns(
             table = _read_csv(CsvFile.at(path), progress, texts, wanted)
             _read_lists_in(table, numbers)
     except (pa.ArrowException, ValueError, OverflowError, *DAMAGED) as error:
-        # pandas' own are ValueErrors; whole numbers of very many digits are an OverflowError.
+        # The errors of pandas are ValueErrors. A whole number of very many digits is an
+        # OverflowError.
         raise _unreadable(path, error) from error
     if len(table) == 0:
         raise ExperienceError(
@@ -146,12 +147,12 @@ def read_columns(
 
 
 def is_parquet(source: Path | str) -> bool:
-    """Whether a table is a Parquet file, going by its name."""
+    """Return whether the name of a table is that of a Parquet file."""
     return str(source).lower().endswith(PARQUET)
 
 
 def need_columns(known: Sequence[str], names: Iterable[str], source: Path | str) -> None:
-    """Refuse a table with the columns `known` that lacks one of the columns `names`."""
+    """Refuse a table without one of the columns `names`."""
     for name in names:
         if name not in known:
             shown = ", ".join(f"'{column}'" for column in list(known)[:12])
@@ -197,9 +198,9 @@ def _read_csv(
         builder = builders.pop(name)
         if name not in mixed:
             columns[name] = builder.finish(whole=True)
-    if mixed:  # words and numbers, but in different parts: all of them are texts
+    if mixed:  # some parts hold words and others numbers: all cells are texts
         columns |= _texts(file, mixed)
-    # pandas takes names such as NA for gaps.
+    # pandas takes names such as NA for gaps
     gaps = [name for name in as_text if not columns[name].present.all()]
     if gaps:
         columns |= _texts(file, gaps, keep_default_na=False, na_values=[""])
@@ -208,7 +209,7 @@ def _read_csv(
 
 
 def _texts(file: CsvFile, names: Sequence[str], **how: Any) -> dict[str, ColumnCells]:
-    """Columns of a CSV file as texts."""
+    """Read columns of a CSV file as texts."""
     builders = {name: ColumnBuilder() for name in names}
     for part in file.parts(names, dtype=str, **how):
         for name, builder in builders.items():
@@ -254,7 +255,7 @@ def _read_parquet(
 
 
 def _list_columns(path: Path, wanted: Callable[[str], bool]) -> list[str]:
-    """The wanted columns of a Parquet file whose cells are lists."""
+    """Return the wanted columns of a Parquet file whose cells are lists."""
     schema = pq.ParquetDataset(path).schema if path.is_dir() else pq.read_schema(path)
     return [each.name for each in schema if is_list_type(each.type) and wanted(each.name)]
 
@@ -262,13 +263,13 @@ def _list_columns(path: Path, wanted: Callable[[str], bool]) -> list[str]:
 def _parquet_parts(
     path: Path, wanted: Callable[[str], bool]
 ) -> tuple[list[str], Iterator[pa.Table]]:
-    """The columns, and the rows some at a time."""
-    if path.is_dir():  # of several files
+    """Return the names of the columns, and an iterator of parts."""
+    if path.is_dir():  # a folder of several files
         whole = pq.read_table(path)
         return [str(name) for name in to_pandas(whole.schema.empty_table()).columns], iter([whole])
     file = pq.ParquetFile(path)
     names = [str(name) for name in to_pandas(file.schema_arrow.empty_table()).columns]
-    # What else is there may number the rows.
+    # A column that pandas does not name may hold row numbers.
     chosen = [name for name in file.schema_arrow.names if name not in names or wanted(name)]
 
     def parts() -> Iterator[pa.Table]:
@@ -279,7 +280,7 @@ def _parquet_parts(
 
 
 class _Steps:
-    """Says how many MiB of a file have been read."""
+    """Tells a progress display how many MiB of a file have been read."""
 
     def __init__(self, progress: Progress, what: str, size: int) -> None:
         self._progress, self._what, self._total = progress, what, max(1, size // MIB)
@@ -293,7 +294,7 @@ class _Steps:
         self._progress.stop()
 
     def reach(self, position: int) -> None:
-        """Say that so many bytes have been read."""
+        """Show that so many bytes have been read."""
         at = min(self._total, position // MIB)
         self._progress.step(at - self._at)
         self._at = at

@@ -1,1 +1,1 @@
-"""Runs that MLflow has tracked, as experience."""
+"""Experience from the runs that MLflow has tracked."""

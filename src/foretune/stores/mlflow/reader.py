@@ -1,8 +1,8 @@
-"""Runs that MLflow has tracked: one task an experiment, one evaluation a run.
+"""Reading the runs that MLflow has tracked: each experiment is a task, each run an evaluation.
 
 The history of a metric is the learning curve of its run.
 
-MLflow keeps parameters as text: numbers, truth values and nothing are read back as what they are.
+MLflow keeps parameters as text. Numbers, truth values and None are read back from it.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -14,8 +14,8 @@ from foretune._base.names import suggestion
 from foretune._base.progress import SILENT, Progress, track
 from foretune.errors import ExperienceError, explain_missing_extras
 from foretune.experience import Experience
+from foretune.stores.files.plain_values import Scalar, read_back
 from foretune.stores.files.run_table import LoggedRun, Reports, check_columns, experience_of
-from foretune.stores.files.space_inference import Scalar, read_back
 from foretune.stores.formats import NO_COLUMNS, TableColumns
 from foretune.stores.mlflow.tracking_store import existing_uri, first_contact
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PAGE = 1000
 SUCCEEDED, FAILED = "FINISHED", ("FAILED", "KILLED")
-"""How a run has ended; others still run or wait."""
+"""How a run has ended. Any other status means that it still runs or waits."""
 
 
 def read(
@@ -36,11 +36,11 @@ def read(
     studies: Sequence[str] = (),
     progress: Progress = SILENT,
 ) -> Experience:
-    """The ended runs of the experiments at the tracking URI `source`, or in an SQLite file.
+    """Read the ended runs of the experiments at a tracking URI, or in an SQLite file.
 
-    columns: `values` names the metrics that count; `task` a tag or a parameter that tells the task
-        apart, where an experiment holds several; `space` the file of the space, else it is
-        inferred. Parameters that the space does not have are left out.
+    columns: `values` names the metrics that count. `task` is a tag or a parameter that names the
+        task if an experiment holds several. `space` is the file of the space; without it, the space
+        is inferred. Parameters that the space does not have are left out.
     studies: which experiments; all of them if none is named.
     """
     check_columns(columns, "mlflow", task=True)
@@ -95,7 +95,7 @@ def _find_experiments(
 
 
 def _runs(client: "MlflowClient", experiment: "Experiment") -> "Iterator[TrackedRun]":
-    """The runs of an experiment, the earliest first."""
+    """Yield the runs of an experiment, the earliest first."""
     token = None
     order = ["attributes.start_time ASC"]
     while True:
@@ -152,7 +152,7 @@ def _run(
                 field=str(task),
                 value=info.run_id,
             )
-        # Whatever else it logged, of a task that nobody knows it tells nothing.
+        # A result without a task teaches nothing, so the parameters do not matter.
         name, params = experiment, {}
     # MLflow counts in milliseconds.
     seconds = (info.end_time - info.start_time) / 1000 if info.end_time else float("nan")

@@ -1,4 +1,4 @@
-"""Where MLflow keeps its runs: what a user writes, as a tracking URI, and the first contact."""
+"""The addresses of MLflow stores as tracking URIs, and the first contact with one."""
 
 import os
 from collections.abc import Iterator
@@ -12,12 +12,12 @@ from foretune.stores.files.archive import existing
 PLACES = ("databricks", "databricks-uc", "uc")
 """Tracking URIs of a single word."""
 IMPATIENT = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "10"}
-"""What MLflow reads before each request: how often it asks again, and for how many seconds it
-waits. By itself it asks seven times more with growing pauses, which takes over four minutes."""
+"""Settings that MLflow reads before each request: how often it tries again, and how many seconds it
+waits. Its own defaults take more than four minutes to give up."""
 
 
 def tracking_uri(given: str) -> str:
-    """The tracking URI of a store; the path of an SQLite file is one as well."""
+    """Return the tracking URI of a store, which may be given as the path of an SQLite file."""
     if "://" in given:
         return given
     path = Path(given)
@@ -25,7 +25,7 @@ def tracking_uri(given: str) -> str:
 
 
 def existing_uri(given: str) -> str:
-    """The tracking URI of a store to read; MLflow would create an SQLite file that is not there."""
+    """Return the tracking URI of a store that exists. MLflow would create a missing SQLite file."""
     uri = tracking_uri(given)
     if uri.startswith(SQLITE):
         path = existing(sqlite_path(uri))
@@ -45,7 +45,7 @@ def existing_uri(given: str) -> str:
 
 @contextmanager
 def first_contact() -> Iterator[None]:
-    """Inside it, a server that does not answer is given up soon, unless the user says otherwise."""
+    """Give up soon on a server that does not answer, unless the user has set other limits."""
     added = {name: value for name, value in IMPATIENT.items() if name not in os.environ}
     os.environ.update(added)
     try:

@@ -1,1 +1,1 @@
-"""Optuna's storages: the only reader and the only writer of them."""
+"""Optuna's storages. No other room reads or writes them."""

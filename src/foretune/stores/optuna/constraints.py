@@ -1,16 +1,16 @@
-"""Whether a trial of Optuna's kept to the constraints: one that broke them is no success."""
+"""Constraints of Optuna's trials. A trial that broke one is no success."""
 
 from collections.abc import Mapping
 from typing import Any
 
 CONSTRAINTS = "constraints"
-"""How the names of the system attributes that hold them begin."""
+"""The prefix of the system attributes that hold constraints."""
 
 
 def infeasible(attributes: Mapping[str, Any]) -> bool:
-    """Whether a trial with these system attributes broke a constraint.
+    """Return whether a trial with these system attributes broke a constraint.
 
-    Optuna has stored them in two ways: all of them in a list, and one an attribute.
+    Optuna has stored constraints in two ways: all in one list, or one for each attribute.
     """
     if not attributes:
         return False

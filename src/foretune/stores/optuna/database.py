@@ -66,7 +66,7 @@ class StoredTrial(NamedTuple):
 
     @property
     def duration(self) -> "timedelta | None":
-        """How long it took; None if its begin or its end is unknown."""
+        """How long the trial took; None if its begin or its end is unknown."""
         if self.datetime_start is None or self.datetime_complete is None:
             return None
         return self.datetime_complete - self.datetime_start

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from foretune.errors import ExperienceError
-from foretune.stores.files.space_inference import as_choice
+from foretune.stores.files.plain_values import as_choice
 
 if TYPE_CHECKING:
     from optuna.distributions import (
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SeenDistribution:
-    """One distribution and where it was met first."""
+    """A distribution, and where it was first met."""
 
     study: str
     parameter: str
@@ -28,10 +28,10 @@ class SeenDistribution:
 
 
 def unite_distributions(seen: Iterable[SeenDistribution]) -> "dict[str, BaseDistribution]":
-    """For each hyperparameter one distribution that covers all it was drawn from.
+    """Return for each hyperparameter one distribution that covers all that it was drawn from.
 
-    Ranges widen, choices add up, and a mix of integers and floats becomes a float. Choices that are
-    lists, as databases keep tuples, become tuples.
+    Ranges widen, and choices add up. A mix of integers and floats becomes a float. Choices that are
+    lists become tuples, because databases keep tuples as lists.
     """
     found: dict[str, BaseDistribution] = {}
     for one in map(_with_tuples, seen):
@@ -81,7 +81,7 @@ def _all_choices(
 ) -> "CategoricalDistribution":
     from optuna.distributions import CategoricalDistribution
 
-    # Compared with their types, because 1 == True.
+    # They are compared with their types, because 1 == True.
     tags = {(type(choice), choice) for choice in known.choices}
     added = [choice for choice in new.choices if (type(choice), choice) not in tags]
     return CategoricalDistribution([*known.choices, *added])
@@ -100,7 +100,7 @@ def _wider_int(known: "IntDistribution", new: "IntDistribution") -> "IntDistribu
 
 
 def _wider_float(known: "Number", new: "Number") -> "FloatDistribution":
-    """A float range without a step: two grids seldom share their points."""
+    """Return a float range without a step, because two grids seldom share their points."""
     from optuna.distributions import FloatDistribution
 
     return FloatDistribution(

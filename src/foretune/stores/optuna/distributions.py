@@ -25,9 +25,9 @@ MOST_STEPS = 10_000
 
 
 def are_distributions(candidate: Mapping[str, Any]) -> bool:
-    """True if every value is an Optuna distribution.
+    """Return whether every value is an Optuna distribution.
 
-    Whoever holds a distribution has imported Optuna, so it is never imported for this question.
+    Optuna is not imported for this: whoever holds a distribution has imported it.
     """
     module = sys.modules.get("optuna.distributions")
     return (
@@ -40,11 +40,13 @@ def are_distributions(candidate: Mapping[str, Any]) -> bool:
 def from_distributions(
     distributions: "Mapping[str, BaseDistribution]", *, rounded_later: bool = False
 ) -> Draft:
-    """The parts of the space of Optuna's distributions.
+    """Return the parts of a space for Optuna's distributions.
 
-    A range with a step becomes an ordinal of its grid points, whose ranks are equally spaced just
-    as the points are. rounded_later: who uses the values takes the nearest grid point; then a step
-    too fine for a list is left out, which is else refused.
+    A range with a step becomes an ordinal of its grid points, whose ranks are equally spaced like
+    the points.
+
+    rounded_later: whether the caller rounds values to the grid. Then a range with too many steps
+        for a list becomes a plain range; otherwise it is refused.
     """
     draft = Draft()
     for name, distribution in distributions.items():
@@ -90,7 +92,7 @@ def _int_grid(name: str, low: int, high: int, step: int) -> list[int]:
 
 
 def _float_grid(name: str, low: float, high: float, step: float) -> list[float]:
-    """Grid points in decimal arithmetic, so that 0.1 + 2 * 0.1 is 0.3 as the user means it."""
+    """Return the grid points. Decimal arithmetic makes 0.1 + 2 * 0.1 equal to 0.3."""
     first, last, pace = (Decimal(str(number)) for number in (low, high, step))
     count = int((last - first) / pace) + 1
     _check_count(name, count)

@@ -1,4 +1,4 @@
-"""How Foretune's own studies lie in Optuna's storages, for who runs and for who reads them."""
+"""How Optuna's storages hold Foretune's own studies."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,24 +16,24 @@ SECONDS, STATUS = "seconds", "status"
 
 
 class Labels:
-    """The choices of a space as Optuna keeps them."""
+    """The choices of a space in the form that Optuna keeps."""
 
     def __init__(self, space: Space) -> None:
         self._parameters = {each.name: each for each in space.parameters}
         self._labels = {p.name: _labels(p) for p in space.parameters if not p.is_number}
 
     def of(self, name: str) -> tuple[Any, ...]:
-        """Those of one hyperparameter; none where it is a number."""
+        """Return the labels of one hyperparameter; nothing if it is a number."""
         return self._labels.get(name, ())
 
     def to_stored(self, name: str, value: Any) -> Any:
-        """A value of a hyperparameter, as it is stored."""
+        """Return a value of a hyperparameter as it is stored."""
         if name not in self._labels:
             return value
         return self._labels[name][int(self._parameters[name].number_of(value))]
 
     def config(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The configuration of a stored trial."""
+        """Return the configuration of a stored trial."""
         return {
             name: parameter.choices[self._labels[name].index(params[name])]
             if name in self._labels
@@ -44,7 +44,7 @@ class Labels:
 
 
 def own_space(attributes: Mapping[str, Any]) -> Space | None:
-    """The space of a study by its user attributes; None of one that Foretune has not begun."""
+    """Return the space of a study from its user attributes; None if Foretune has not begun it."""
     identity = attributes.get(IDENTITY)
     if not isinstance(identity, Mapping) or identity.get("format") != FORMAT:
         return None
@@ -55,8 +55,8 @@ def own_space(attributes: Mapping[str, Any]) -> Space | None:
 
 
 def _labels(parameter: Parameter) -> tuple[Any, ...]:
-    """The choices as they are, or in words where Optuna could not tell them apart (it takes True
-    for 1) or not write them down.
+    """Return the choices as they are, or as words if Optuna could not store them or tell them
+    apart. Optuna takes True for 1.
     """
     plain = all(isinstance(c, str | int | float | None) for c in parameter.choices)
     if plain and len(set(parameter.choices)) == len(parameter.choices):

@@ -1,4 +1,4 @@
-"""Past studies of differing spaces, and their experience in the space of a new study."""
+"""Past studies of different spaces, and their experience in the space of a new study."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,7 +28,7 @@ LEAST_OVERLAP = 0.5
 LEAST_SHARE = 0.5
 """A space is usual if at least this share of the past studies had its hyperparameters."""
 LEAST_TRIALS = 3
-"""A past study counts if at least so many successful trials lie in the new study's space."""
+"""A past study counts if at least this many successful trials lie in the new study's space."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,10 @@ class PastStudies:
     """Past studies, in parts: the studies of one part share a space."""
 
     parts: tuple[Experience, ...]
-    """Their configurations may have gaps, see `carry_over`. A task is in one part only."""
+    """Experiences whose configurations may have gaps (see `carry_over`). A task is in one part
+    only."""
     studies: tuple[StoredStudy, ...] = ()
-    """The same as they were stored, if they come from a storage."""
+    """The studies as they were stored, if they come from a storage."""
     missing: str = USUAL_POLICY
     """What to do with trials that lack a value, as for `Experience.in_space`."""
 
@@ -64,7 +65,9 @@ class PastStudies:
 
     @cached_property
     def typical_best(self) -> dict[str, Any]:
-        """For each hyperparameter what was best in past studies: the median, or the commonest."""
+        """The best value of each hyperparameter in past studies: the median, or the most
+        frequent.
+        """
         values: dict[tuple[str, bool], list[Any]] = {}
         for part in self.parts:
             choices = {p.name for p in part.space.parameters if p.kind is Kind.CATEGORICAL}
@@ -81,7 +84,7 @@ class PastStudies:
     def experience_in(self, space: Space) -> Experience | None:
         """Return the past in `space`; None if no study fits.
 
-        An experience whose space has not changed is returned as it is.
+        An experience in the same space is returned as it is.
         """
         found = []
         for part in self.parts:
@@ -101,9 +104,9 @@ class PastStudies:
 def past_studies(
     storage: "BaseStorage", objectives: int, *, but: int | None, missing: str = USUAL_POLICY
 ) -> PastStudies | None:
-    """Read all studies with so many objectives, except the one whose id is `but`.
+    """Read all studies with this many objectives, except the one whose id is `but`.
 
-    None if there are none. Their values become losses if their metrics differ.
+    Return None if there are none. If the metrics differ, values become losses.
     """
     wanted = [
         study
@@ -133,7 +136,7 @@ def _with_plain_values(study: StoredStudy) -> StoredStudy:
 
 
 def _alike(studies: Iterable[StoredStudy]) -> Iterator[list[StoredStudy]]:
-    """Deal studies into groups in which each name is either a number or a choice."""
+    """Divide studies into groups in which each name is either a number or a choice."""
     groups: list[tuple[dict[str, bool], list[StoredStudy]]] = []
     for study in studies:
         kinds = study.kinds
@@ -148,7 +151,7 @@ def _alike(studies: Iterable[StoredStudy]) -> Iterator[list[StoredStudy]]:
 
 
 def _make_parts(group: Sequence[StoredStudy]) -> Iterator[Experience]:
-    """Yield the experience of all studies together, or of each that can be read by itself."""
+    """Yield one experience of all studies; if they do not fit, that of each readable study."""
     for studies in (group, *([each] for each in group)):
         with suppress(ForetuneError):
             yield make_experience(studies, "", related=False).experience

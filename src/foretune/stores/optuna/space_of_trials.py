@@ -1,4 +1,4 @@
-"""The space of trials, from their distributions and from what they lack."""
+"""The space of trials, from their distributions and from the hyperparameters that they lack."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -7,7 +7,7 @@ import numpy as np
 
 from foretune.space import Space
 from foretune.stores.files.cell_columns import ColumnCells
-from foretune.stores.files.space_inference import add_conditions, explain_missing
+from foretune.stores.files.condition_inference import add_conditions, explain_missing
 from foretune.stores.optuna.distributions import from_distributions
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Opening an Optuna storage to read, without creating or changing anything."""
+"""Opening an Optuna storage for reading, without creating or changing anything."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ def open_storage(source: str) -> "BaseStorage":
     """Open the storage at a database URL, or in an SQLite or journal file."""
     path = file_of(source)
     if path is not None and not path.exists():
-        # Connecting to a SQLite file that is not there would create it.
+        # Connecting to a missing SQLite file would create it.
         raise ExperienceError(
             f"an Optuna storage must exist, but there is no '{path}': correct its path",
             rule="no-storage",
@@ -41,7 +41,7 @@ def _open_database(url: str) -> "BaseStorage":
     try:
         return RDBStorage(url, skip_table_creation=True)
     except (OptunaError, SQLAlchemyError, RuntimeError, ImportError) as error:
-        # Optuna says only that something went wrong; the database says what it looked for.
+        # Optuna reports a general error. The database says which table is missing.
         foreign = FIRST_TABLE in str(error.__cause__)
         reason = "it is a database without Optuna's tables" if foreign else str(error)
         raise _unreadable(url, reason) from error
@@ -60,7 +60,7 @@ def _open_journal(path: Path) -> "BaseStorage":
 
 
 def _may_be_journal(path: Path) -> bool:
-    """Whether a file is empty or begins as journals do: Optuna skips a last line that is broken."""
+    """Return whether a file is empty or begins like a journal. Optuna skips a broken last line."""
     with path.open("rb") as stream:
         first = stream.readline()
     try:

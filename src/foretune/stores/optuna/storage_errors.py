@@ -1,4 +1,4 @@
-"""The errors of a storage, in sentences for the user."""
+"""The errors of a storage, as sentences for the user."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def explain_storage_errors(url: str, *others: type[Exception]) -> Iterator[None]
 
 
 def _explain(url: str, cause: BaseException) -> UsageError:
-    """Return the error that says what a storage complains of."""
+    """Return the error that tells the user what is wrong with a storage."""
     from sqlalchemy.exc import InterfaceError, OperationalError
 
     first = next(iter(str(cause).strip().splitlines()), type(cause).__name__)

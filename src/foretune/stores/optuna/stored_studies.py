@@ -56,7 +56,7 @@ class StoredStudy:
 
     @cached_property
     def kinds(self) -> dict[str, bool]:
-        """For each hyperparameter whether it is a choice."""
+        """Whether each hyperparameter is a choice."""
         from optuna.distributions import CategoricalDistribution
 
         return {
@@ -76,7 +76,9 @@ class StoredStudy:
         return replace(self, trials=trials)
 
     def with_losses(self) -> "StoredStudy":
-        """Return the study with its values as losses, under the names of a study without names."""
+        """Return the study with losses as values, and the metric names of a study that names
+        none.
+        """
         signs = [metric.sign for metric in self.metrics]
         metrics = tuple(map(Metric, default_metric_names(len(signs))))
         trials = tuple(
@@ -135,7 +137,7 @@ def is_complete(trial: StoredTrial) -> bool:
 
 
 def showing_space(trials: Iterable[StoredTrial]) -> list[StoredTrial]:
-    """Return the trials that show which hyperparameters there are: all complete ones, if any.
+    """Return the trials that show which hyperparameters there are: the complete ones, if any.
 
     A trial that failed may have ended before it had drawn all its hyperparameters.
     """
@@ -161,7 +163,7 @@ def same_storage(one: "BaseStorage", other: "BaseStorage") -> bool:
 
 
 def _place(database: "RDBStorage") -> object:
-    """Return the address of a database; a file may be written as several."""
+    """Return the address of a database. One file may have several spellings."""
     url = database.engine.url
     if url.get_backend_name() == "sqlite" and url.database:
         return Path(url.database).resolve()

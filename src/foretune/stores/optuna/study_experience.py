@@ -1,4 +1,4 @@
-"""Stored studies as one experience, one task a study.
+"""Stored studies as one experience, one task for each study.
 
 The space is the union of the trials' distributions. If some trials lack a hyperparameter, it is
 active where another one takes certain values. If no such rule explains it, the value is missing:
@@ -7,7 +7,7 @@ the configuration has a gap, which `alignment.carry_over` closes by the policy t
 A trial that failed before it had drawn all of its hyperparameters, or that has none, is left out.
 Studies that share no hyperparameter are refused.
 
-Studies that Foretune has begun keep their space themselves.
+Studies that Foretune has begun store their space.
 """
 
 import math
@@ -30,7 +30,7 @@ from foretune.experience.alignment.translation import translate_legally
 from foretune.experience.curves import CurveColumns, build_curves
 from foretune.space import Encoded, Kind, Parameter, Space
 from foretune.stores.files.dropped_rows import NOT_ENDED, TOLD_IN_PART, left_out
-from foretune.stores.files.space_inference import as_choice
+from foretune.stores.files.plain_values import as_choice
 from foretune.stores.optuna.constraints import infeasible
 from foretune.stores.optuna.database import StoredTrial
 from foretune.stores.optuna.distribution_union import SeenDistribution, unite_distributions
@@ -45,12 +45,12 @@ if TYPE_CHECKING:
 WITH_VALUES = (Status.DONE, Status.STOPPED)
 """A pruned trial has its last intermediate value."""
 NAMED_STATUSES = (Status.TIMEOUT.name, Status.STOPPED.name)
-"""Statuses that Optuna does not know, as Foretune's trials keep them in an attribute."""
+"""Statuses that Optuna does not know. Foretune's trials keep them in an attribute."""
 
 
 @dataclass
 class StudyExperience:
-    """The experience of some studies, and what a user should hear about it."""
+    """The experience of some studies, and the warnings for the user."""
 
     experience: Experience
     """Its configurations may have gaps."""
@@ -89,7 +89,7 @@ def make_experience(
 
 @dataclass
 class _Maker:
-    """The studies whose trials are left, and the warnings so far."""
+    """The studies with the trials that are left, and the warnings so far."""
 
     studies: list[StoredStudy]
     warnings: list[ForetuneWarning] = field(default_factory=list)
@@ -131,7 +131,9 @@ class _Maker:
     # The space is known
 
     def own_configs(self) -> Encoded | None:
-        """Return the trials of Foretune's studies; None if one is another's or no space fits."""
+        """Return the configurations of Foretune's studies; None if one is foreign or no space
+        fits.
+        """
         spaces = [s.space for s in self.studies if any(map(_is_own, s.trials)) and s.space]
         if len(spaces) < len(self.studies):
             return None
@@ -155,7 +157,7 @@ class _Maker:
     # The space is inferred
 
     def inferred_configs(self) -> Encoded:
-        """Return the trials in the union of their distributions."""
+        """Return the configurations in the union of the trials' distributions."""
         trials = self.trials
         showing = _shows_space(trials)
         space, unexplained = self._infer_space([t.params for t in compress(trials, showing)])
@@ -245,7 +247,7 @@ def _check_related(studies: Sequence[StoredStudy]) -> None:
 
 
 def _check_choices(name: str, distribution: "BaseDistribution") -> None:
-    """Refuse choices that Optuna takes, but that no space can hold or tell apart."""
+    """Refuse choices that Optuna accepts but a space cannot hold or tell apart."""
     choices = getattr(distribution, "choices", ())
     try:
         distinct = len(set(choices)) == len(choices)
@@ -266,13 +268,13 @@ def _check_choices(name: str, distribution: "BaseDistribution") -> None:
 
 
 def _values_in(space: Space, trials: Sequence[StoredTrial]) -> Floats:
-    """Return (n, H) what the trials have drawn; NaN for anything else."""
+    """Return (n, H), the values that the trials have drawn; NaN for anything else."""
     params = [trial.params for trial in trials]
     return np.column_stack([_column_of(parameter, params) for parameter in space.parameters])
 
 
 def _column_of(parameter: Parameter, params: Sequence[Mapping[str, Any]]) -> Floats:
-    """Return (n,) the values of one hyperparameter: on the grid, and within rounded bounds."""
+    """Return (n,), the values of one hyperparameter, moved to the grid and into rounded bounds."""
     if parameter.is_number:
         numbers = np.array([each.get(parameter.name, np.nan) for each in params], dtype=float)
         within: Floats = np.clip(numbers, parameter.low, parameter.high)
@@ -296,7 +298,7 @@ def _nearest_number(parameter: Parameter, cell: float) -> float:
 
 
 def _active_in(space: Space, values: Floats) -> Bools:
-    """Return (n, H) what is active in each trial, if gaps have their defaults."""
+    """Return (n, H), what is active in each trial if gaps have their defaults."""
     defaults = np.array([each.number_of(each.default) for each in space.parameters])
     filled = np.where(np.isnan(values), defaults, values)
     active: Bools = ~np.isnan(space.rules.settle(filled))
@@ -312,7 +314,7 @@ def _shows_space(trials: Sequence[StoredTrial]) -> Bools:
 def _ended_early(showing: Bools, recorded: Bools, active: Bools) -> Bools:
     """Return (n,), True for a trial that failed before it had drawn all that is active in it.
 
-    A trial that lacks the same as a trial that shows the space had no more to draw.
+    A trial that lacks the same names as a trial that shows the space had no more to draw.
     """
     early: Bools = (active & ~recorded).any(axis=1) & ~showing
     if early.any():
@@ -328,7 +330,10 @@ def _ended_early(showing: Bools, recorded: Bools, active: Bools) -> Bools:
 def _build_experience(
     configs: Encoded, metrics: Sequence[Metric], studies: Sequence[StoredStudy]
 ) -> Experience:
-    """configs: of the trials of all studies, in their order."""
+    """Join configurations and results.
+
+    configs: those of the trials of all studies, in their order.
+    """
     trials = [trial for study in studies for trial in study.trials]
     status = list(map(_status, trials))
     nothing = [math.nan] * len(metrics)
@@ -350,7 +355,7 @@ def _build_experience(
 
 
 def _curves(trials: Sequence[StoredTrial], objectives: int) -> CurveColumns | None:
-    """Return the curves; Optuna has intermediate values of studies with one objective."""
+    """Return the curves. Optuna keeps intermediate values only if there is one objective."""
     lengths = [len(trial.reports) for trial in trials]
     if objectives > 1 or not any(lengths):
         return None
@@ -371,7 +376,7 @@ def _status(trial: StoredTrial) -> Status:
 
 
 def _seconds(trial: StoredTrial) -> float:
-    """Return how long a trial took; one of Foretune's may have waited for another process."""
+    """Return how long a trial took. One of Foretune's may have waited for another process."""
     if _is_own(trial) and (told := trial.user_attrs.get(SECONDS)) is not None:
         return float(told)
     return math.nan if trial.duration is None else trial.duration.total_seconds()

@@ -31,9 +31,9 @@ def read(
     """Read the ended trials of studies, in one space.
 
     source: a storage URL, or a journal or SQLite file.
-    studies: which ones; all of them if none is named.
+    studies: which studies; all of them if none is named.
     missing: what to do with trials that lack a value, as for `Experience.in_space`.
-    opened: opens the source.
+    opened: the function that opens the source.
     """
     need_optuna()
     storage = opened(str(source))
@@ -47,7 +47,7 @@ def read(
 def read_each(
     source: Path | str, *, besides: Sequence[str] = (), progress: Progress = SILENT
 ) -> dict[str, Experience | ExperienceError]:
-    """Read every study in a space of its own, or the reason why it cannot be read.
+    """Read every study in a space of its own. A study that cannot be read gives its error.
 
     The configurations may have gaps, which `carry_over` closes.
 
@@ -60,7 +60,7 @@ def read_each(
     for study in read_studies(storage, wanted, progress):
         try:
             made = make_experience([study], str(source))
-        except ForetuneError as error:  # a space can be wrong as well
+        except ForetuneError as error:  # an error of the space counts, too
             found[study.name] = ExperienceError(str(error), rule=error.rule, field=error.field)
         else:
             _tell(made)

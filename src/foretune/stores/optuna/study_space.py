@@ -1,8 +1,8 @@
-"""What the ended trials of a define-by-run study say about its space.
+"""The space of a define-by-run study, as its ended trials show it.
 
-The hyperparameters are all that were ever asked for, each with the union of its ranges. One that
-some trials lack is active where another one takes certain values, as far as the trials tell; a
-later trial that contradicts such a rule corrects it.
+It has every hyperparameter that a trial asked for, with the union of its ranges. A hyperparameter
+that some trials lack is active where another one takes certain values. A later trial that
+contradicts such a rule corrects it.
 """
 
 from collections.abc import Mapping
@@ -12,9 +12,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, IntD
 from optuna.trial import FrozenTrial, TrialState
 
 from foretune.space import Space
-from foretune.stores.files.space_inference import (
-    MOST_PARENT_VALUES,
-)
+from foretune.stores.files.condition_inference import MOST_PARENT_VALUES
 from foretune.stores.optuna.distribution_union import SeenDistribution, unite_distributions
 from foretune.stores.optuna.space_of_trials import infer_space
 from foretune.stores.optuna.values import representable
@@ -29,17 +27,19 @@ class KnownSpace:
     def __init__(self) -> None:
         self._distributions: dict[str, BaseDistribution] = {}
         self._examples: dict[Kind, Mapping[str, Any]] = {}
-        """One configuration of each kind: of the same names and the same choices."""
+        """One configuration of each kind: with the same names and the same choices."""
         self._space: Space | None = None
         self._grown = False
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
-        """What the space holds, as Optuna writes it."""
+        """The hyperparameters as Optuna's distributions."""
         return representable(self._distributions)
 
     def learn(self, trial: FrozenTrial) -> None:
-        """Take in an ended trial; one that failed may have ended before it had asked for all."""
+        """Take in an ended trial. A failed one may have ended before it had asked for
+        everything.
+        """
         if trial.state is TrialState.FAIL:
             return
         for name, distribution in trial.distributions.items():
@@ -53,11 +53,11 @@ class KnownSpace:
         kind = _kind(trial)
         if kind not in self._examples:
             self._examples[kind] = trial.params
-            # As long as all trials have the same names, there are no conditions to tell.
+            # While all trials have the same names, there are no conditions to find.
             self._grown |= len({names for names, _ in self._examples}) > 1
 
     def space(self) -> Space | None:
-        """The space so far; None as long as nothing is known that could be chosen."""
+        """Return the space so far; None if there is nothing yet to choose."""
         if self._grown:
             self._space, self._grown = self._make_space(), False
         return self._space
@@ -70,7 +70,7 @@ class KnownSpace:
 
 
 def _kind(trial: FrozenTrial) -> Kind:
-    """What decides which other hyperparameters a program asks for."""
+    """Return what decides which other hyperparameters a program asks for."""
     choices = tuple(
         distribution.to_internal_repr(trial.params[name])
         for name, distribution in sorted(trial.distributions.items())

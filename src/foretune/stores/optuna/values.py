@@ -1,4 +1,4 @@
-"""One hyperparameter's value on its way between Optuna and a space."""
+"""The value of one hyperparameter, converted between Optuna and a space."""
 
 import math
 from collections.abc import Mapping
@@ -18,18 +18,18 @@ from foretune.space.parameters import choice_key
 from foretune.stores.optuna.distributions import from_distributions
 
 ROUNDING = 1e-9
-"""How far beyond a bound, relative to the range, a value may lie and still count as the bound."""
+"""A value this far beyond a bound, relative to the range, counts as the bound."""
 
 
 class Unfit:
-    """The type of `UNFIT`, which stands for a value that has no place on the other side."""
+    """The type of `UNFIT`, which stands for a value that the other side cannot hold."""
 
 
 UNFIT = Unfit()
 
 
 def inward(parameter: Parameter, value: Any) -> Any:
-    """A trial's value as the space writes it, or UNFIT."""
+    """Return a trial's value as the space writes it, or UNFIT."""
     if parameter.is_number:
         return _number_inward(parameter, value)
     if parameter.kind is Kind.ORDINAL and _is_number(value):
@@ -39,7 +39,7 @@ def inward(parameter: Parameter, value: Any) -> Any:
 
 
 def outward(distribution: BaseDistribution, value: Any) -> Any:
-    """A value of the space as the distribution would have drawn it, or UNFIT."""
+    """Return a value of the space as the distribution would have drawn it, or UNFIT."""
     if isinstance(distribution, CategoricalDistribution):
         key = choice_key(value)
         return next((own for own in distribution.choices if choice_key(own) == key), UNFIT)
@@ -60,7 +60,7 @@ def outward(distribution: BaseDistribution, value: Any) -> Any:
 
 
 def representable(distributions: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:
-    """Those distributions that a space can hold and that leave something to choose."""
+    """Return the distributions that a space can hold and that leave something to choose."""
     return {
         name: distribution
         for name, distribution in distributions.items()
@@ -69,7 +69,7 @@ def representable(distributions: Mapping[str, BaseDistribution]) -> dict[str, Ba
 
 
 def has_plain_values(distribution: BaseDistribution) -> bool:
-    """Whether all values are such as a space can hold; Optuna's choices may be any objects."""
+    """Return whether a space can hold all values. Optuna's choices may be any objects."""
     return not isinstance(distribution, CategoricalDistribution) or all(
         choice is None or isinstance(choice, str | bool) or _is_number(choice)
         for choice in distribution.choices
@@ -81,7 +81,7 @@ def _has_space(name: str, distribution: BaseDistribution) -> bool:
         return False
     try:
         Space.of(from_distributions({name: distribution}, rounded_later=True))
-    except (SpaceError, ValueError, TypeError):  # ConfigSpace's own refusals are of these types
+    except (SpaceError, ValueError, TypeError):  # ConfigSpace raises errors of these types
         return False
     return True
 
@@ -98,9 +98,9 @@ def _number_inward(parameter: Parameter, value: Any) -> Any:
 
 
 def _on_grid(parameter: Parameter, value: float) -> Any:
-    """The grid point that a number stands for: the nearest, if the number lies between the ends."""
+    """Return the grid point nearest to a number; UNFIT if it lies outside the grid."""
     points = [choice for choice in parameter.choices if _is_number(choice)]
-    # An order may fall, or mean something else than size.
+    # An order may be descending, or may not be one of size.
     if len(points) < len(parameter.choices) or _within(min(points), max(points), value) is None:
         return UNFIT
     return min(points, key=lambda point: abs(point - value))

@@ -1,1 +1,1 @@
-"""Experiments of Ray Tune, as experience."""
+"""Experience from experiments of Ray Tune."""

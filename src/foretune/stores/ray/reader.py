@@ -1,8 +1,7 @@
-"""What Ray Tune leaves in its folders: one task an experiment, one evaluation a trial.
+"""Reading the folders of Ray Tune: each experiment is a task, each trial an evaluation.
 
-Of each trial `params.json` and `result.json` are read, which are plain JSON, or `progress.csv` if
-there is no `result.json`. The state files of an experiment hold pickled objects: they are not
-opened.
+A trial has `params.json` and `result.json`, which are plain JSON. `progress.csv` is read if there
+is no `result.json`. The state files of an experiment hold pickled objects and are not opened.
 """
 
 import csv
@@ -30,18 +29,18 @@ from foretune.stores.formats import NO_COLUMNS, TableColumns
 PARAMS, RESULTS, TABLE, ERROR = "params.json", "result.json", "progress.csv", "error.txt"
 CONFIG, SECONDS, STEP = "config", "time_total_s", "training_iteration"
 PART = "{...}"
-"""Stands for a part of a configuration where other trials have a value in its place, or None."""
+"""The value of a hyperparameter that is nested here, while other trials have a value or None."""
 
 
 def read(
     source: Path | str, *, columns: TableColumns = NO_COLUMNS, progress: Progress = SILENT
 ) -> Experience:
-    """The trials in `source`: the folder of an experiment, or one with several of them.
+    """Read the trials in the folder of an experiment, or in one with several of them.
 
-    columns: `values` names the metrics that count, `space` the file of the space, else it is
-        inferred. The last report of a trial is its result, and all of them are its learning
-        curve. A trial that raised counts as failed; one that has not reported anything counts as
-        not ended, and is left out.
+    columns: `values` names the metrics that count. `space` is the file of the space; without it,
+        the space is inferred. The last report of a trial is its result, and all reports are its
+        learning curve. A trial that raised counts as failed. One that never reported has not ended
+        and is left out.
     """
     check_columns(columns, "ray", task=False)
     root = existing(source)
@@ -64,7 +63,9 @@ def read(
 
 
 def _tasks(experiments: Collection[Path], root: Path) -> dict[Path, str]:
-    """What experiments are called: as their folder, with its way from `root` where two share it."""
+    """Return the name of each experiment: its folder, or the path from `root` if two have one
+    name.
+    """
     names = {path: _text(path.resolve().name) for path in experiments}
     times = Counter(names.values())
     return {
@@ -74,14 +75,14 @@ def _tasks(experiments: Collection[Path], root: Path) -> dict[Path, str]:
 
 
 def _text(path: str) -> str:
-    """A path as a text: bytes that are no characters are written out, as in caf\\xe9."""
+    """Return a path as text. Bytes that are no characters are written out, as in caf\\xe9."""
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
 def _flat(configs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The configurations with one name a value.
+    """Return the configurations with one name for each value.
 
-    What tune.choice([None, {...}]) gave is a choice by its own name, on which its parts depend.
+    tune.choice([None, {...}]) becomes a choice under its own name, on which its parts depend.
     """
     flat = [flatten_config(config) for config in configs]
     parts = [set(_parts(config)) for config in configs]
@@ -93,7 +94,7 @@ def _flat(configs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _parts(config: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """The names of what is nested, as `flattened` joins them."""
+    """Yield the names of nested parts, as `flatten_config` joins them."""
     for name, value in config.items():
         if isinstance(value, Mapping):
             yield f"{prefix}{name}"
@@ -129,7 +130,7 @@ def _at_steps(told: Sequence[Mapping[str, float]], metrics: Collection[str]) -> 
 
 
 def _reports(folder: Path) -> Iterator[dict[str, float]]:
-    """Yield the numbers of each whole report; a line that was cut when a program died is none."""
+    """Yield the numbers of each whole report. A line that a crash cut short is skipped."""
     results = folder / RESULTS
     if not results.exists():
         yield from _reports_in_table(folder / TABLE)
@@ -140,7 +141,7 @@ def _reports(folder: Path) -> Iterator[dict[str, float]]:
         except ExperienceError:
             continue
         told.pop(CONFIG, None)
-        # Names of nested numbers are joined like those of hyperparameters, as Tune itself does it.
+        # Names of nested numbers are joined as Ray Tune joins them, like those of hyperparameters.
         numbers = flatten_config(told).items()
         yield {name: float(value) for name, value in numbers if _is_number(value)}
 
@@ -178,7 +179,7 @@ def _is_number(value: object) -> bool:
 
 
 def _is_plain(value: object) -> bool:
-    """What a hyperparameter can be; lists of other things are settings of the program."""
+    """Return whether a value can be one of a hyperparameter. Other lists are program settings."""
     if isinstance(value, list):
         return all(map(_is_plain, value))
     return isinstance(value, bool | int | float | str | None)
