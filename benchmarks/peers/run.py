@@ -15,7 +15,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -201,9 +201,17 @@ def _write_problem(experience: Experience, file: Path, split: Split, task: str, 
 
 
 def _play(
-    contestant: Contestant, task: str, seed: int, given: argparse.Namespace, played: Played
+    contestant: Contestant,
+    task: str,
+    seed: int,
+    given: argparse.Namespace,
+    played: Played,
+    run: Callable[..., object] = subprocess.run,
 ) -> None:
-    """One run in a process of its own, unless it has been played or has failed before."""
+    """Play in a process of its own, unless the run has been played or has failed before.
+
+    run: starts the process and waits for it.
+    """
     out = played.run(contestant.name, task, seed)
     failure = out.with_suffix(".failed")
     if out.exists() or (failure.exists() and not given.retry):
@@ -218,7 +226,7 @@ def _play(
     ]
     priors = {"PEERS_PRIORS": str(played.priors(contestant.name).resolve())}
     try:
-        subprocess.run(
+        run(
             command,
             cwd=ROOT,
             env={**os.environ, **ONE_THREAD, **priors},

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
+from subprocess import CompletedProcess
 from typing import TypeAlias
 
 from foretune.errors import ForetuneError
@@ -44,12 +45,17 @@ def wheel_cache() -> Path:
     return user_cache_path("foretune") / "wheels"
 
 
-def pip_download(wheel: Wheel, folder: Path) -> Path:
-    """Let pip download the wheel, without its dependencies, into the empty `folder`."""
+def pip_download(
+    wheel: Wheel, folder: Path, run: Callable[..., CompletedProcess[str]] = subprocess.run
+) -> Path:
+    """Let pip download the wheel, without its dependencies, into the empty `folder`.
+
+    run: starts the command and waits for it.
+    """
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
     command += ["--ignore-requires-python", "--disable-pip-version-check", "--dest", str(folder)]
     command.append(f"{wheel.package}=={wheel.version}")
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    ended = run(command, capture_output=True, text=True, check=False)
     found = sorted(folder.glob("*.whl"))
     if ended.returncode != 0 or not found:
         reason = (ended.stderr.strip() or "no wheel arrived").splitlines()[-1]

@@ -89,6 +89,13 @@ def test_a_curve_may_begin_below_where_the_one_before_ended() -> None:
     assert len(build_curves([2, 2], [1, 9, 1, 2], [0, 0, 0, 0])) == 2
 
 
+def test_seconds_of_another_length_are_refused_though_their_sum_is_right() -> None:
+    for lengths in [(3, 1), (1, 3)]:
+        rows = [Curve([1, 2], {"loss": [0.1, 0.2]}, [1.0] * length) for length in lengths]
+        with refuses("curve-length", field="seconds", value=lengths[0]):
+            stack_curves(rows, METRICS)
+
+
 def test_columns_of_other_lengths_and_unknown_metrics_are_refused() -> None:
     with refuses("curve-length", field="values", value=1):
         build_curves([2], [1, 2], [0.5])

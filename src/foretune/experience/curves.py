@@ -249,7 +249,8 @@ def _refuse_first(curves: CurveColumns, wrong: Bools, rule: str) -> None:
 
 
 def _check_curve(curve: Curve, metrics: Sequence[str]) -> None:
-    for name, column in curve.values.items():
+    """Refuse unknown metrics, and columns that do not have one entry for each step."""
+    for name in curve.values:
         if name not in metrics:
             raise ExperienceError(
                 f"a curve holds metrics of the experience, {', '.join(metrics)}, but got "
@@ -257,6 +258,10 @@ def _check_curve(curve: Curve, metrics: Sequence[str]) -> None:
                 rule="unknown-metric",
                 field=name,
             )
+    columns = list(curve.values.items())
+    if curve.seconds is not None:
+        columns.append(("seconds", curve.seconds))
+    for name, column in columns:
         if len(column) != len(curve.steps):
             raise ExperienceError(
                 f"a curve needs one value for each of its {len(curve.steps)} steps, but '{name}' "

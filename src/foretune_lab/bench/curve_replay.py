@@ -201,26 +201,33 @@ class CurveReplay:
         """{id: place in the task}, because a resumed suggestion does not say it again."""
         self._reached: dict[int, int] = {}
         """{id of a paused trial: its last point}"""
+        self._idle = costs.workers
         self._spent = 0.0
         self._best = math.inf
 
     def play(self) -> CurveRun:
         """Spend the budget."""
-        for _ in range(self._costs.workers):
-            self._begin(0.0)
+        self._begin_trials(0.0)
         while self._events:
-            self._report(heapq.heappop(self._events))
+            event = heapq.heappop(self._events)
+            self._report(event)
+            self._begin_trials(event.clock)
         return self._run
 
-    def _begin(self, now: float) -> None:
-        """Give an idle worker a trial, unless the budget is spent."""
+    def _begin_trials(self, now: float) -> None:
+        """Give idle workers trials. A worker without one is asked again after the next report."""
+        while self._idle and self._begin(now):
+            self._idle -= 1
+
+    def _begin(self, now: float) -> bool:
+        """Begin a trial, and return whether there was one and the budget is not spent."""
         if self._spent >= self._costs.budget * self._task.complete_cost:
-            return
+            return False
         start = perf_counter()
         try:
             suggestion = self._optimizer.ask()[0]
         except ExhaustedError:
-            return
+            return False
         thought = perf_counter() - start
         wait = thought if self._costs.charge_thinking else 0.0
         if suggestion.resumed_from is None:
@@ -230,6 +237,7 @@ class CurveReplay:
             wait += self._costs.resume_cost
         self._spent += wait
         self._schedule(now + wait, suggestion, point, thought)
+        return True
 
     def _schedule(self, now: float, suggestion: Suggestion, point: int, thought: float) -> None:
         clock = self._curve(suggestion).clock
@@ -244,7 +252,7 @@ class CurveReplay:
         return self._task.curves[self._members[suggestion.id]]
 
     def _report(self, event: _Event) -> None:
-        """Take in a step, and go on with the trial or give its worker another one."""
+        """Take in a step, and go on with the trial or free its worker."""
         suggestion, curve = event.suggestion, self._curve(event.suggestion)
         loss = float(curve.losses[event.point])
         if math.isfinite(loss):
@@ -262,7 +270,7 @@ class CurveReplay:
         else:
             self._optimizer.tell([Told(loss, id=suggestion.id, status=Status.STOPPED)])
         self._write(loss, event.thought)
-        self._begin(event.clock)
+        self._idle += 1
 
     def _write(self, loss: float, thought: float) -> None:
         run = self._run

@@ -67,11 +67,18 @@ class CurveScores:
 
 
 def report_on_curves(
-    suites: Sequence[Results], at: Sequence[float] | None, methods: Sequence[str] | None
+    suites: Sequence[Results],
+    at: Sequence[float] | None,
+    methods: Sequence[str] | None,
+    *,
+    figures: bool = True,
 ) -> CurveReport:
-    """Make the report of suites that were all played on learning curves."""
+    """Make the report of suites that were all played on learning curves.
+
+    figures: False to make tables only.
+    """
     tables: list[TextTable] = []
-    figures: dict[str, Figure] = {}
+    drawn: dict[str, Figure] = {}
     all_scores = []
     for suite in suites:
         curves = suite.settings.curves
@@ -88,12 +95,13 @@ def report_on_curves(
         scores = curve_scores(suite, curves, costs, methods)
         all_scores.append(scores)
         tables += [_regret_table(scores), _rank_table(scores)]
-        drawn = np.geomspace(min(CHEAPEST, budget / 10), budget, DRAWN)
-        lines = curve_scores(suite, curves, drawn, methods)
-        figures[f"{suite.settings.suite}-regret-against-cost"] = _figure(lines)
+        if figures:
+            fine = np.geomspace(min(CHEAPEST, budget / 10), budget, DRAWN)
+            lines = curve_scores(suite, curves, fine, methods)
+            drawn[f"{suite.settings.suite}-regret-against-cost"] = _figure(lines)
     tables.insert(0, _runs_table(all_scores))
     text = "\n\n\n".join([*(table.text() for table in tables), *_notes(all_scores)]) + "\n"
-    return CurveReport(tuple(tables), figures, text)
+    return CurveReport(tuple(tables), drawn, text)
 
 
 def curve_scores(

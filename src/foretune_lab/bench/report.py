@@ -43,6 +43,7 @@ def report(
     at: Sequence[float] | None = None,
     methods: Sequence[str] | None = None,
     baseline: str | None = None,
+    figures: bool = True,
 ) -> BenchReport:
     """Write `report.md`, one CSV a table and one PNG and SVG a figure into the folder `out`.
 
@@ -52,10 +53,11 @@ def report(
             how many complete runs on learning curves (`COSTS` where None).
         methods: which to compare, in this order; all, in the registry's order, where None.
         baseline: what RED compares with; `random`, or else the first method, where None.
+        figures: False to write tables only, which takes much less time.
     """
     merged = merge([read(path) for path in results])
     if any(suite.settings.curves is not None for suite in merged):
-        made = report_on_curves(merged, at, methods)
+        made = report_on_curves(merged, at, methods, figures=figures)
         return _write(out, made.tables, made.figures, made.text)
     trials = _whole(CHECKPOINTS if at is None else at)
     suites = [curves_of(suite, methods or _in_the_registrys_order(suite)) for suite in merged]
@@ -65,11 +67,14 @@ def report(
     if together is not None:
         checkpoints = _within(trials, together.trials)
         tables += _rank_tables(together, checkpoints)
-        drawn |= figures_of_ranks(together, checkpoints)
+        if figures:
+            drawn |= figures_of_ranks(together, checkpoints)
     for curves in suites:
         checkpoints = _within(trials, curves.trials)
         tables += _tables(curves, checkpoints, _baseline(curves, baseline))
-        drawn |= figures_of_suite(curves) | figures_of_ranks(compare_methods(curves), checkpoints)
+        if figures:
+            ranks = compare_methods(curves)
+            drawn |= figures_of_suite(curves) | figures_of_ranks(ranks, checkpoints)
     return _write(out, tables, drawn, _text(suites, tables))
 
 

@@ -72,10 +72,17 @@ class Spy(Learner):
 
     given: list[tuple[Experience, int]] = field(default_factory=list)
     targets: list[Target] = field(default_factory=list)
+    learning_fault: Exception | None = None
+    """What `learn` raises."""
+    suggesting_fault: Exception | None = None
+    """What the prior raises when a run begins."""
 
     def learn(self, experience: Experience, *, seed: int, progress: Any) -> Prior:
+        if self.learning_fault is not None:
+            raise self.learning_fault
         self.given.append((experience, seed))
-        return _SpyPrior(method("random").learn(None, seed=seed, progress=progress), self.targets)
+        random = method("random").learn(None, seed=seed, progress=progress)
+        return _SpyPrior(random, self.targets, self.suggesting_fault)
 
     def load(self, path: Path) -> Prior:
         raise NotImplementedError
@@ -96,8 +103,11 @@ class SpyOfMany(Spy):
 class _SpyPrior(WrappedPrior):
     inner: Prior
     targets: list[Target]
+    fault: Exception | None
 
     def surrogate(self, target: Target) -> Surrogate:
+        if self.fault is not None:
+            raise self.fault
         self.targets.append(target)
         return self.inner.surrogate(target)
 

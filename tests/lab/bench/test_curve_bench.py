@@ -79,6 +79,13 @@ def test_a_policy_pays_for_the_steps_that_it_allows(
         assert made.rows["value"].iloc[3] in (0.1, 0.2, 0.3)
 
 
+def test_idle_workers_wake_when_there_is_something_to_do_again(out: Path) -> None:
+    """Nine workers share nine trials. Three of them survive step 1, and run at the same time."""
+    made = run(out, past([[0.1] * 9]), ["halving"], CurveCosts(9, workers=9), first_step=1.0)
+    paid = [9] * 9 + [9 + 3 * 2] * 3 + [9 + 3 * 2 + 6]
+    assert made.rows["cost"].tolist() == pytest.approx([each / LAST for each in paid])
+
+
 def test_seconds_are_those_of_each_configuration(out: Path) -> None:
     """One step takes 1, 2 or 4 seconds; the median trial, 18 seconds, is a complete run."""
     costs = CurveCosts(9, unit="seconds")

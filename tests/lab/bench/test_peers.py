@@ -176,14 +176,15 @@ def test_problems_of_unknown_settings_are_written_anew(tmp_path: Path) -> None:
     assert not old.exists()
 
 
-def test_a_tuner_draws_anew_on_every_task(monkeypatch, tmp_path: Path) -> None:
+def test_a_tuner_draws_anew_on_every_task(tmp_path: Path) -> None:
     given = Namespace(retry=False, trials=5, seconds=1.0, environments=tmp_path)
     asked: list[int] = []
-    monkeypatch.setattr(
-        "benchmarks.peers.run.subprocess.run", lambda command, **_: asked.append(int(command[6]))
-    )
+
+    def run(command: list[str], **_: object) -> None:
+        asked.append(int(command[6]))
+
     for task, seed in (("a", 0), ("b", 0), ("a", 1), ("a", 0)):
-        _play(Contestant.called("random"), task, seed, given, Played(tmp_path))
+        _play(Contestant.called("random"), task, seed, given, Played(tmp_path), run)
     assert len(set(asked)) == 3
     assert asked[0] == asked[3] == seed_of("a", 0)
     assert all(0 <= seed < 2**31 for seed in asked)

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -26,19 +27,16 @@ def file(tmp_path):
     return path
 
 
-@pytest.fixture
-def no_pictures(monkeypatch):
-    """Figures are drawn and not written, for tests of tables and text."""
-    monkeypatch.setattr("foretune_lab.bench.report.save_figure", lambda *_: [])
+report_tables = partial(report, figures=False)
 
 
 def table_named(made, name):
     return next(table for table in made.tables if table.name == name)
 
 
-@pytest.mark.usefixtures("no_pictures")
 def test_numbers_of_the_tables(file, tmp_path):
-    made = report([file], tmp_path / "report", at=[1, 3, 99])
+    made = report_tables([file], tmp_path / "report", at=[1, 3, 99])
+    assert made.figures == ()
     adtm = table_named(made, "toy-adtm")
     assert adtm.columns == ("method", "n=1", "n=3")
     assert [row[0] for row in adtm.rows] == ["random", "gp", "random (exact)"]
@@ -61,11 +59,33 @@ def test_numbers_of_the_tables(file, tmp_path):
     assert table_named(made, "toy-significance").rows[0][:2] == ("1", "none")
 
 
-def test_files_of_a_report(file, tmp_path):
+def test_the_text_shows_plot_and_tables(file, tmp_path):
+    text = report_tables([file], tmp_path / "report", at=[3]).text
+    assert "toy: average distance to the minimum over trials" in text
+    assert "└──" in text
+    assert "Improvement over exact random search" in text
+
+
+def test_the_order_of_methods_is_the_callers_or_the_registrys(file, tmp_path):
+    made = report_tables(
+        [file], tmp_path / "report", methods=["gp", "random"], baseline="gp", at=[1]
+    )
+    assert [row[0] for row in table_named(made, "toy-rank").rows] == ["gp", "random"]
+    assert table_named(made, "toy-red").rows[1][1] == "+50.00% ± 0.00"
+
+
+def test_a_report_of_several_suites_writes_tables_and_figures(file, tmp_path):
+    other = tmp_path / "other.parquet"
+    runs = {("t9", "random", 0): [0.5, 0.5], ("t9", "gp", 0): [0.6, 0.6]}
+    save(results(runs, {"t9": facts(trials=2)}, suite="other"), other)
     out = tmp_path / "report"
-    made = report([file], out, at=[3])
+    made = report([file, other], out, at=[2])
+    ranks = {row[0]: row[1] for row in table_named(made, "overall-rank").rows}
+    assert ranks["gp"].startswith("1.14 ±")
+    assert table_named(made, "improvement").columns == ("method", "toy", "other", "overall")
     names = {path.name for path in out.iterdir()}
-    stems = ["toy-adtm", "toy-rank", "toy-regret", "toy-critical-difference-3"]
+    stems = ["toy-adtm", "toy-rank", "toy-regret", "toy-critical-difference-2", "other-adtm"]
+    stems += ["overall-rank", "overall-critical-difference-2"]
     assert {f"{stem}.{kind}" for stem in stems for kind in ("png", "svg")} <= names
     assert {path.name for path in made.figures} <= names
     page = made.page.read_text(encoding="utf-8")
@@ -78,43 +98,13 @@ def test_files_of_a_report(file, tmp_path):
     assert "![toy-adtm](toy-adtm.png)" in page
 
 
-@pytest.mark.usefixtures("no_pictures")
-def test_the_text_shows_plot_and_tables(file, tmp_path):
-    text = report([file], tmp_path / "report", at=[3]).text
-    assert "toy: average distance to the minimum over trials" in text
-    assert "└──" in text
-    assert "Improvement over exact random search" in text
-
-
-@pytest.mark.usefixtures("no_pictures")
-def test_the_order_of_methods_is_the_callers_or_the_registrys(file, tmp_path):
-    made = report([file], tmp_path / "report", methods=["gp", "random"], baseline="gp", at=[1])
-    assert [row[0] for row in table_named(made, "toy-rank").rows] == ["gp", "random"]
-    assert table_named(made, "toy-red").rows[1][1] == "+50.00% ± 0.00"
-
-
-def test_several_suites_are_reported_together_too(file, tmp_path):
-    other = tmp_path / "other.parquet"
-    runs = {("t9", "random", 0): [0.5, 0.5], ("t9", "gp", 0): [0.6, 0.6]}
-    save(results(runs, {"t9": facts(trials=2)}, suite="other"), other)
-    out = tmp_path / "report"
-    made = report([file, other], out, at=[1, 2])
-    ranks = {row[0]: row[1] for row in table_named(made, "overall-rank").rows}
-    assert ranks["gp"].startswith("1.14 ±")
-    gains = table_named(made, "improvement")
-    assert gains.columns == ("method", "toy", "other", "overall")
-    assert (out / "overall-rank.png").exists()
-    assert (out / "overall-critical-difference-2.png").exists()
-
-
-@pytest.mark.usefixtures("no_pictures")
 def test_a_report_says_how_the_runs_were_made(file, tmp_path):
-    made = report([file], tmp_path / "report", at=[1])
+    made = report_tables([file], tmp_path / "report", at=[1])
     [row] = table_named(made, "runs").rows
     assert row == ("toy", "6", 2, 3, "leave-one-out", "none", "error")
     sampled = replace(read(file), held_out=40)
     save(replace(sampled, settings=replace(sampled.settings, start="random:2")), file)
-    [row] = table_named(report([file], tmp_path / "again", at=[1]), "runs").rows
+    [row] = table_named(report_tables([file], tmp_path / "again", at=[1]), "runs").rows
     assert row == ("toy", "6 of 40", 2, 3, "leave-one-out", "random:2", "error")
 
 
@@ -126,20 +116,18 @@ def test_a_report_of_several_objectives_is_about_hypervolume(tmp_path):
     settings = replace(whole.settings, objectives=("x", "y"), directions=("min", "min"))
     path = tmp_path / "both.parquet"
     save(replace(whole, settings=settings, rows=rows, pools={"t1": pool}), path)
-    made = report([path], tmp_path / "report", at=[1, 2])
+    made = report_tables([path], tmp_path / "report", at=[1, 2])
     shares = table_named(made, "toy-hypervolume").rows
     assert shares[0][1:] == (pytest.approx(1 / 3), 0.0)
-    assert (tmp_path / "report" / "toy-hypervolume.png").exists()
     assert not [table for table in made.tables if table.name.endswith(("adtm", "improvement"))]
 
 
-@pytest.mark.usefixtures("no_pictures")
 def test_runs_that_were_left_out_are_counted(tmp_path):
     path = tmp_path / "results.parquet"
     save(results({("t1", "a", 0): [1.0], ("t1", "a", 1): [1.0], ("t1", "b", 0): [0.0]}), path)
     assert (
         "Left out of 'toy': 1 run. Methods are compared on"
-        in report([path], tmp_path / "report").text
+        in report_tables([path], tmp_path / "report").text
     )
 
 
@@ -153,25 +141,23 @@ def test_runs_that_were_left_out_are_counted(tmp_path):
 )
 def test_wishes_that_cannot_be_met_write_nothing(file, tmp_path, wish, rule, value):
     with refuses(rule, value=value):
-        report([file], tmp_path / "report", **wish)
+        report_tables([file], tmp_path / "report", **wish)
     assert not (tmp_path / "report").exists()
 
 
-@pytest.mark.usefixtures("no_pictures")
 def test_one_sample_says_nothing_about_its_spread(tmp_path):
     path = tmp_path / "results.parquet"
     save(results({("t1", "random", 0): [1.0], ("t1", "gp", 0): [0.5]}), path)
-    made = report([path], tmp_path / "report", at=[1])
+    made = report_tables([path], tmp_path / "report", at=[1])
     assert table_named(made, "toy-rank").rows[1] == ("gp", "1.00 ± -")
     assert table_named(made, "toy-red").rows[1] == ("gp", "-50.00% ± -")
 
 
-@pytest.mark.usefixtures("no_pictures")
 def test_the_spread_of_a_rank_is_not_cut_where_ranks_end(tmp_path):
     path = tmp_path / "results.parquet"
     runs = {("t1", "random", 0): [1.0], ("t1", "gp", 0): [0.5]}
     save(results(runs | {("t2", "random", 0): [0.5], ("t2", "gp", 0): [1.0]}), path)
-    made = report([path], tmp_path / "report", at=[1])
+    made = report_tables([path], tmp_path / "report", at=[1])
     # Ranks 1 and 2: t(0.975, 1) = 12.71 times 0.5.
     assert table_named(made, "toy-rank").rows[1] == ("gp", "1.50 ± 6.35")
 
@@ -183,7 +169,9 @@ def test_fronts_are_drawn_in_the_metrics_own_values():
     rows = whole.rows.assign(value_accuracy=whole.rows["value"], value_cost=[2.0, 1.0, 2.0])
     settings = replace(whole.settings, objectives=("accuracy", "cost"), directions=("max", "min"))
     both = replace(whole, settings=settings, rows=rows, pools={"t1": pool})
-    [axes] = figures_of_suite(curves_of(both))["toy-fronts"].axes
+    figures = figures_of_suite(curves_of(both))
+    assert "toy-hypervolume" in figures
+    [axes] = figures["toy-fronts"].axes
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("accuracy", "cost")
     for line in axes.lines:
         assert line.get_xydata().tolist() == [[0.5, 1.0], [0.9, 2.0]]
