@@ -5,6 +5,7 @@
 The past studies train networks of one family: each asks for some of six hyperparameters, in a range
 of its own, and has its own optimum near the family's. Loss 0 is the known optimum of every task.
 `--experience FILE` compares on a recorded table instead: half of its tasks are the past studies.
+The result of each run is kept in DIR/runs.jsonl. The same command goes on with what is missing.
 """
 
 import argparse
@@ -78,7 +79,7 @@ class Task:
         }
 
     def objective(self, trial: optuna.Trial) -> float:
-        return self.loss({name: _ask(trial, name, d) for name, d in self.asked.items()})
+        return self.loss({name: ask(trial, name, d) for name, d in self.asked.items()})
 
 
 class RecordedTask:
@@ -89,10 +90,10 @@ class RecordedTask:
         done = np.flatnonzero(records.is_success)
         self.space, self.configs = experience.space, records.configs.take(done)
         self.losses = records.losses[done, 0]
-        self.asked = {p.name: _as_distribution(p) for p in self.space.parameters}
+        self.asked = {p.name: as_distribution(p) for p in self.space.parameters}
 
     def objective(self, trial: optuna.Trial) -> float:
-        config = {name: _ask(trial, name, d) for name, d in self.asked.items()}
+        config = {name: ask(trial, name, d) for name, d in self.asked.items()}
         x = self.space.from_columns(
             {name: [value] for name, value in config.items()}, 1, drop_inactive=True
         ).x
@@ -136,7 +137,7 @@ def _from_unit(distribution: Any, unit: float) -> float:
     return round(value) if isinstance(distribution, IntDistribution) else float(value)
 
 
-def _ask(trial: optuna.Trial, name: str, distribution: Any) -> Any:
+def ask(trial: optuna.Trial, name: str, distribution: Any) -> Any:
     if isinstance(distribution, CategoricalDistribution):
         return trial.suggest_categorical(name, distribution.choices)
     suggest = trial.suggest_int if isinstance(distribution, IntDistribution) else None
@@ -144,7 +145,7 @@ def _ask(trial: optuna.Trial, name: str, distribution: Any) -> Any:
     return suggest(name, distribution.low, distribution.high, log=distribution.log)
 
 
-def _as_distribution(parameter: Any) -> BaseDistribution:
+def as_distribution(parameter: Any) -> BaseDistribution:
     if parameter.kind == "float":
         return FloatDistribution(parameter.low, parameter.high, log=parameter.log)
     if parameter.kind == "int":
@@ -262,18 +263,50 @@ def main() -> None:
         "TPE": lambda seed: optuna.samplers.TPESampler(seed=seed),
         "random": lambda seed: optuna.samplers.RandomSampler(seed=seed),
     }
-    print(f"regret after 1, 5, 10, {arguments.trials} trials; median CPU seconds of a suggestion")
+    print(f"regret after 1, 5, 10, {arguments.trials} trials, 95% intervals over the tasks")
+    kept = KeptRuns(arguments.folder / "runs.jsonl")
     for name, sampler in samplers.items():
-        regrets, seconds = [], []
-        for task in tasks:
-            for seed in range(arguments.seeds):
-                best, took = run(task, sampler(seed), arguments.trials)
-                regret = np.array(best) - getattr(task, "best", 0.0)
-                regrets.append(regret / getattr(task, "scale", 1.0))
-                seconds.append(took)
-        means = np.mean(regrets, axis=0)[[0, 4, 9, -1]]
-        line = {"sampler": name, "regret": means.round(4).tolist()}
-        print(json.dumps(line | {"seconds": round(float(np.median(seconds)), 4)}), flush=True)
+        runs = [
+            kept.get_or_run(
+                f"{name}, {arguments.experience}, {arguments.studies} studies, "
+                f"{arguments.trials} trials, task {number}, seed {seed}",
+                lambda task=task, seed=seed: run(task, sampler(seed), arguments.trials),  # noqa: B023
+            )
+            for number, task in enumerate(tasks)
+            for seed in range(arguments.seeds)
+        ]
+        best = np.array([losses for losses, _ in runs]).reshape(len(tasks), arguments.seeds, -1)
+        floor = np.array([getattr(task, "best", 0.0) for task in tasks])[:, None, None]
+        scale = np.array([getattr(task, "scale", 1.0) for task in tasks])[:, None, None]
+        regrets = ((best - floor) / scale).mean(axis=1)[:, [0, 4, 9, -1]]
+        low, high = bootstrap_interval(regrets)
+        line = {"sampler": name, "regret": regrets.mean(axis=0).round(4).tolist()}
+        line |= {"low": low.round(4).tolist(), "high": high.round(4).tolist()}
+        seconds = round(float(np.median([took for _, took in runs])), 4)
+        print(json.dumps(line | {"seconds": seconds}), flush=True)
+
+
+class KeptRuns:
+    """The results of runs by name, in a file with one line of JSON for each."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        lines = path.read_text().splitlines() if path.exists() else []
+        self._known = dict(json.loads(line) for line in lines)
+
+    def get_or_run(self, name: str, make: Callable[[], Any]) -> Any:
+        if name not in self._known:
+            self._known[name] = make()
+            with self._path.open("a") as file:
+                file.write(json.dumps([name, self._known[name]]) + "\n")
+        return self._known[name]
+
+
+def bootstrap_interval(regrets: np.ndarray) -> np.ndarray:
+    """Return (2, columns), a 95% interval of the mean over tasks; regrets: (tasks, columns)."""
+    rng = np.random.default_rng(0)
+    rows = rng.integers(len(regrets), size=(10_000, len(regrets)))
+    return np.quantile(regrets[rows].mean(axis=1), [0.025, 0.975], axis=0)
 
 
 if __name__ == "__main__":

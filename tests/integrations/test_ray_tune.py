@@ -35,8 +35,8 @@ def test_domains_become_hyperparameters():
     assert (kinds["b"].low, kinds["b"].high, kinds["b"].log) == (1, 99, True)
     assert kinds["c"].choices == (0.0, 0.1, 0.2, 0.3)
     assert kinds["e"].choices == ((1, 2), None)
-    assert found.outward({"e": (1, 2)}) == {"e": (1, 2)}
-    assert found.outward({"e": None}) == {"e": None}
+    assert found.to_tune_config({"e": (1, 2)}) == {"e": (1, 2)}
+    assert found.to_tune_config({"e": None}) == {"e": None}
     assert tune_space({"f": 7}) is None
 
 

@@ -114,7 +114,7 @@ def test_every_choice_is_kept_and_comes_back_as_itself(categories):
     found = tune_space({"a": Categorical(categories)})
     choices = found.space.parameters[0].choices
     assert not any("0x" in str(choice) for choice in choices)
-    back = [found.outward({"a": choice})["a"] for choice in choices]
+    back = [found.to_tune_config({"a": choice})["a"] for choice in choices]
     texts = [isinstance(each, str) for each in categories]
     for one, other, text in zip(back, categories, texts, strict=True):
         assert one == other if text else one is other

@@ -88,8 +88,8 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         self._method = method_named(method)
         self._experience, self._prior, self._seed = experience, prior, seed
         self._missing = check_policy(missing)
-        self._given = None if space is None else TuneSpace(Space.of(space), {}, nested=False)
-        self._space = self._given
+        self._given_space = None if space is None else TuneSpace(Space.of(space), {}, nested=False)
+        self._space = self._given_space
         self._trials: dict[str, _Trial] = {}
         """By Tune's id, in the order of their suggestion."""
         self._ids: dict[str, int] = {}
@@ -107,15 +107,15 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         self._metric, self._mode = metric or self._metric, mode or self._mode
         found = tune_space(config)
         if found is not None:
-            if self._given is not None:
+            if self._given_space is not None:
                 return False
             self._space = found
         return True
 
     def suggest(self, trial_id: str) -> dict[str, Any] | str | None:
         """The configuration of a new trial; FINISHED when all have been tried."""
-        self._aim()  # refused before a trial has run for nothing
-        optimizer = self._searching()
+        self._metric_and_mode()  # refused before a trial has run for nothing
+        optimizer = self._get_optimizer()
         try:
             suggestion = optimizer.ask()[0]
         except ExhaustedError:
@@ -124,7 +124,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         self._ids[trial_id] = suggestion.id
         self._trials[trial_id] = _Trial(suggestion.config)
         assert self._space is not None
-        return self._space.outward(suggestion.config)
+        return self._space.to_tune_config(suggestion.config)
 
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
@@ -132,14 +132,14 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         """Learn how a trial ended: with its last report, or with none."""
         if trial_id not in self._ids:
             return
-        metric, mode = self._aim()
+        metric, mode = self._metric_and_mode()
         value = None if error or result is None else self._read_metric(metric, result)
         trial = self._trials[trial_id]
         trial.ended = True
         self._ended.append(trial_id)
         if value is not None and math.isfinite(value):
             trial.loss = -value if mode == "max" else value
-        self._searching().tell([_outcome_of(trial, id_=self._ids.pop(trial_id))])
+        self._get_optimizer().tell([_outcome_of(trial, id_=self._ids.pop(trial_id))])
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
         """Reports on the way are not looked at."""
@@ -179,9 +179,9 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         elif self._space.space != space:
             raise _unfit(checkpoint_path)
         self._trials, self._ended, self._seed, self._optimizer = trials, ended, seed, None
-        self._searching()
+        self._get_optimizer()
 
-    def _aim(self) -> tuple[str, str]:
+    def _metric_and_mode(self) -> tuple[str, str]:
         """The metric, and whether less or more of it is better."""
         if not isinstance(self._metric, str) or self._mode not in MODES:
             raise UsageError(
@@ -205,7 +205,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
             warnings.warn(warning, stacklevel=3)
         return None
 
-    def _searching(self) -> Optimizer:
+    def _get_optimizer(self) -> Optimizer:
         """The optimiser, made when the space is known, with all that the trials so far tell."""
         if self._optimizer is None:
             if self._space is None:
@@ -216,7 +216,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
                     field="space",
                 )
             target = Target(self._space.space)
-            self._optimizer = Optimizer(target, self._method, self._learnt(), seed=self._seed)
+            self._optimizer = Optimizer(target, self._method, self._make_prior(), seed=self._seed)
             # A model may depend on the order, which is that of the ends.
             self._optimizer.tell(_outcome_of(self._trials[id_]) for id_ in self._ended)
             self._ids = {
@@ -230,7 +230,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
             )
         return self._optimizer
 
-    def _learnt(self) -> Prior:
+    def _make_prior(self) -> Prior:
         prior = load_prior(self._prior, self._method)
         if prior is not None:
             return prior

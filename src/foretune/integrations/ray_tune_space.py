@@ -31,7 +31,7 @@ class TuneSpace:
     """For choices that are no plain values: what each label stands for."""
     nested: bool = True
 
-    def outward(self, config: Mapping[str, Any]) -> dict[str, Any]:
+    def to_tune_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """A configuration as Tune hands it to the program."""
         made: dict[str, Any] = {}
         for name, value in config.items():

@@ -153,14 +153,14 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         metrics = self._metrics()
         optimizer = self._optimizer(space, metrics)
-        course = CandidateLoop(optimizer, space, metrics, effective_n_jobs(self.n_jobs))
-        results = self._evaluate_batches(course, evaluate_candidates)
-        if course.missing:
-            results.update(self._with_failures(course))
+        loop = CandidateLoop(optimizer, space, metrics, effective_n_jobs(self.n_jobs))
+        results = self._evaluate_batches(loop, evaluate_candidates)
+        if loop.missing:
+            results.update(self._with_failures(loop))
         del self._formatted, self._seed
         self.space_: Space = space.space
-        self.failed_ = np.array(course.failed)
-        self.configs_ = [candidate.suggestion.config for candidate in course.tried]
+        self.failed_ = np.array(loop.failed)
+        self.configs_ = [candidate.suggestion.config for candidate in loop.tried]
 
     def _format_results(
         self, candidate_params: Any, n_splits: int, out: Any, more_results: Any = None
@@ -172,7 +172,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     # Trials
 
-    def _evaluate_batches(self, course: CandidateLoop, evaluate_candidates: Evaluate) -> Results:
+    def _evaluate_batches(self, loop: CandidateLoop, evaluate_candidates: Evaluate) -> Results:
         """The tables of all batches that scikit-learn could evaluate."""
         # What is no splitter may be a generator, which scikit-learn has used up and keeps.
         kept = isinstance(self.cv, Iterable) and not hasattr(self.cv, "split")
@@ -180,7 +180,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         results: Results = {}
         errors: list[ValueError] = []
         try:
-            for batch in course.batches(self.n_iter):
+            for batch in loop.batches(self.n_iter):
                 parameters = [candidate.parameters for candidate in batch]
                 chosen_by = [candidate.suggestion.reason for candidate in batch]
                 try:
@@ -193,24 +193,24 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
                     if splits is not None and not splits.drawn:
                         raise  # how the rows are split is no matter of the candidates
                     errors.append(self._failure(error, parameters))
-                    course.give_up(batch)
+                    loop.give_up(batch)
                 else:
-                    course.record(batch, self._failure_mask()[-len(batch) :])
-                    self._follow(course, batch, results)
-                    course.learn(batch, results)
+                    loop.record(batch, self._failure_mask()[-len(batch) :])
+                    self._follow(loop, batch, results)
+                    loop.learn(batch, results)
         except KeyboardInterrupt:
             if not results:
                 raise
         if not results:
-            raise _no_result_error(errors, len(course.tried))
+            raise _no_result_error(errors, len(loop.tried))
         return results
 
-    def _follow(self, course: CandidateLoop, batch: Sequence[Candidate], results: Results) -> None:
+    def _follow(self, loop: CandidateLoop, batch: Sequence[Candidate], results: Results) -> None:
         """Optimise what the results hold, where only they tell: a function scored."""
         metrics = self._metrics(metric_names(results))
-        if metrics != course.metrics:
-            optimizer = self._optimizer(course.space, metrics)
-            course.change(optimizer, metrics, batch)
+        if metrics != loop.metrics:
+            optimizer = self._optimizer(loop.space, metrics)
+            loop.change(optimizer, metrics, batch)
 
     def _failure_mask(self) -> list[bool]:
         """Of each candidate in the tables, whether one of its fits failed."""
@@ -230,13 +230,13 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         warnings.warn(str(error), FitFailedWarning, stacklevel=_level_of_the_user())
         return error
 
-    def _with_failures(self, course: CandidateLoop) -> Results:
+    def _with_failures(self, loop: CandidateLoop) -> Results:
         """The tables with the candidates of failed batches in their places."""
         candidates, n_splits, out, more = self._formatted
         failure = self._like_a_failure(out[0])
         candidates, out, chosen_by = list(candidates), list(out), list(more[CHOSEN_BY])
-        for position in course.missing:
-            candidate = course.tried[position]
+        for position in loop.missing:
+            candidate = loop.tried[position]
             candidates.insert(position, candidate.parameters)
             chosen_by.insert(position, candidate.suggestion.reason)
             out[position * n_splits : position * n_splits] = [failure] * n_splits

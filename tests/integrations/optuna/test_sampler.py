@@ -79,7 +79,7 @@ def test_conditional_parameters_are_planned_with_their_parent():
     sampler = ForetuneSampler("gp", seed=0)
     study = in_memory(sampler)
     study.optimize(conditional, n_trials=16)
-    space = next(iter(sampler._courses.values()))._optimizer.target.space
+    space = next(iter(sampler._searches.values()))._optimizer.target.space
     assert {(c.child.name, c.parent.name, c.value) for c in space.config_space.conditions} == {
         ("depth", "kind", "tree"),
         ("l2", "kind", "linear"),
@@ -410,12 +410,12 @@ def test_a_running_trial_keeps_its_plan_when_another_end_is_dated_back():
     end_elsewhere(study, now)
     trial = study.ask()
     trial.suggest_float("x", 0.0, 1.0)
-    [begun] = sampler._courses.values()
+    [begun] = sampler._searches.values()
     planned = begun.plans[trial.number]
     end_elsewhere(study, now - timedelta(seconds=5))
     trial.suggest_float("y", 0.0, 1.0)
     assert trial.params == planned
-    assert [*sampler._courses.values()] != [begun]
+    assert [*sampler._searches.values()] != [begun]
 
 
 def test_a_study_in_the_place_of_another_has_plans_of_its_own(tmp_path):

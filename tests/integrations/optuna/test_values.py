@@ -13,7 +13,7 @@ from optuna.distributions import (
 )
 
 from foretune.space import Space
-from foretune.stores.optuna.values import UNFIT, inward, outward, representable
+from foretune.stores.optuna.values import UNFIT, representable, to_optuna_value, to_space_value
 
 
 def parameter(distribution: BaseDistribution) -> Any:
@@ -49,20 +49,20 @@ numbers = st.one_of(
 @given(numbers, st.integers(0, 1000))
 def test_what_a_space_draws_is_what_optuna_could_have_drawn(distribution, seed):
     drawn = Space.of({"p": distribution}).sample(1, seed=seed).dicts()[0]["p"]
-    value = outward(distribution, drawn)
+    value = to_optuna_value(distribution, drawn)
     assert distribution._contains(distribution.to_internal_repr(value))
     assert type(value) is (int if isinstance(distribution, IntDistribution) else float)
     assert value == pytest.approx(drawn, rel=1e-9)
-    assert inward(parameter(distribution), value) == pytest.approx(drawn, rel=1e-9)
+    assert to_space_value(parameter(distribution), value) == pytest.approx(drawn, rel=1e-9)
 
 
 def test_choices_keep_their_types():
     mixed = CategoricalDistribution([True, "True", None, 2, 0.5])
     for choice in mixed.choices:
-        inside = inward(parameter(mixed), choice)
+        inside = to_space_value(parameter(mixed), choice)
         assert (type(inside), inside) == (type(choice), choice)
-        assert outward(mixed, choice) is choice
-    assert outward(CategoricalDistribution([1, 2]), True) is UNFIT
+        assert to_optuna_value(mixed, choice) is choice
+    assert to_optuna_value(CategoricalDistribution([1, 2]), True) is UNFIT
 
 
 @pytest.mark.parametrize(
@@ -76,19 +76,19 @@ def test_choices_keep_their_types():
     ],
 )
 def test_what_has_no_place_is_unfit(distribution, value):
-    assert outward(distribution, value) is UNFIT
-    assert inward(parameter(distribution), value) is UNFIT
+    assert to_optuna_value(distribution, value) is UNFIT
+    assert to_space_value(parameter(distribution), value) is UNFIT
 
 
 def test_fractions_are_no_integers():
-    assert inward(parameter(IntDistribution(1, 9)), 2.5) is UNFIT
-    assert inward(parameter(IntDistribution(1, 9)), 3.0) == 3
+    assert to_space_value(parameter(IntDistribution(1, 9)), 2.5) is UNFIT
+    assert to_space_value(parameter(IntDistribution(1, 9)), 3.0) == 3
 
 
 def test_bounds_that_were_rounded_still_hold():
     narrow = FloatDistribution(0.0, 1.0)
-    assert outward(narrow, 1.0 + 1e-12) == 1.0
-    assert inward(parameter(narrow), -1e-12) == 0.0
+    assert to_optuna_value(narrow, 1.0 + 1e-12) == 1.0
+    assert to_space_value(parameter(narrow), -1e-12) == 0.0
 
 
 def test_only_what_a_space_can_hold_is_planned():
@@ -107,12 +107,12 @@ def test_only_what_a_space_can_hold_is_planned():
 @pytest.mark.parametrize("order", [[16, 32, 64], [64, 32, 16], [32, 64, 16]])
 def test_an_ordinal_may_be_in_any_order(order):
     batch = Space.of({"p": {"ordinal": order}}).parameters[0]
-    assert [inward(batch, value) for value in order] == order
-    assert inward(batch, 60) == 64
-    assert inward(batch, 65) is UNFIT
-    assert inward(batch, 15) is UNFIT
+    assert [to_space_value(batch, value) for value in order] == order
+    assert to_space_value(batch, 60) == 64
+    assert to_space_value(batch, 65) is UNFIT
+    assert to_space_value(batch, 15) is UNFIT
 
 
 def test_a_value_beside_a_fine_grid_is_handed_out_on_it():
-    assert outward(FloatDistribution(0.0, 1e6, step=0.001), 3.14159) == pytest.approx(3.142)
-    assert outward(IntDistribution(0, 10**9, step=20), 333) in (320, 340)
+    assert to_optuna_value(FloatDistribution(0.0, 1e6, step=0.001), 3.14159) == pytest.approx(3.142)
+    assert to_optuna_value(IntDistribution(0, 10**9, step=20), 333) in (320, 340)

@@ -1,4 +1,4 @@
-"""Foretune's methods as a sampler of Optuna studies."""
+"""Foretune inside Optuna: its methods as a sampler, its stopping policies as a pruner."""
 
 from foretune.errors import MissingExtraError
 
@@ -7,6 +7,7 @@ try:
 except ImportError:
     raise MissingExtraError("optuna", "optuna", "Foretune inside Optuna") from None
 
+from foretune.integrations.optuna.pruner import ForetunePruner
 from foretune.integrations.optuna.sampler import ForetuneSampler
 
-__all__ = ["ForetuneSampler"]
+__all__ = ["ForetunePruner", "ForetuneSampler"]

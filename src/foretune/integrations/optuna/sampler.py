@@ -1,4 +1,4 @@
-"""The sampler: Optuna's questions, answered parameter by parameter from a whole configuration."""
+"""The sampler: it answers Optuna name by name from a configuration that was chosen as a whole."""
 
 import threading
 import warnings
@@ -31,7 +31,7 @@ from foretune.space import Space
 from foretune.stores.optuna.past_studies import PastStudies, past_studies
 from foretune.stores.optuna.storage import open_storage
 from foretune.stores.optuna.stored_studies import same_storage
-from foretune.stores.optuna.values import UNFIT, outward
+from foretune.stores.optuna.values import UNFIT, to_optuna_value
 
 
 class ForetuneSampler(BaseSampler):
@@ -40,21 +40,20 @@ class ForetuneSampler(BaseSampler):
         study = optuna.create_study(storage="sqlite:///mine.db", sampler=ForetuneSampler())
         study.optimize(objective, n_trials=50)
 
-    The whole configuration is chosen when a trial asks for its first hyperparameter, from the space
-    that earlier trials, past studies or `space` tell; what nobody has seen before is drawn at
-    random. The other studies of the study's own storage are what it learns from, unless something
-    else is given.
+    The whole configuration is chosen when a trial asks for its first hyperparameter. The space is
+    `space`, or what earlier trials and past studies asked for. A name that is new is drawn at
+    random. By default the sampler learns from the other studies of the same storage.
 
     Arguments:
-        method: a name of `foretune methods`; by default `gcp-prior` where there are three past
-            studies or more to learn from, else `auto`, which then starts from nothing.
+        method: a name of `foretune methods`. Default: `gcp-prior` if there are at least three past
+            studies to learn from, else `auto`, which then starts from nothing.
         experience: past tasks to learn from, as an `Experience` or its file.
         prior: what the method has learnt already, as a `Prior` or its file.
-        space: what will be asked for, in any way that `Space.of` reads; known from the first trial
-            on, and never guessed. What a choice brings along has a long name, `model:svm:C`.
+        space: what the program will ask for, as `Space.of` takes it. A hyperparameter that belongs
+            to a choice has a long name, such as `model:svm:C`.
         missing: what to do with past trials that lack a value, as for `Experience.in_space`.
         seed: makes suggestions reproducible. Give parallel processes different seeds, or none.
-        past_studies: whether the other studies of the storage are experience where none is given.
+        past_studies: whether to learn from the other studies of the storage if nothing is given.
         constraints_func: as for Optuna's own samplers; values above 0 are violations.
     """
 
@@ -87,12 +86,12 @@ class ForetuneSampler(BaseSampler):
         if seed is not None:
             check_seed(seed)
         self._seed = _fresh_seed() if seed is None else int(seed)
-        self._courses: dict[tuple[int, str], StudySearch] = {}
+        self._searches: dict[tuple[int, str], StudySearch] = {}
         self._unknown: set[str] = set()
-        """Names outside of the given space that were warned of."""
+        """Names that the given space does not hold, and that a warning was about."""
         self._lock = threading.RLock()
         if not past_studies:
-            self._check_taught(self._past)
+            self._check_past_exists(self._past)
 
     @classmethod
     def from_storage(
@@ -105,35 +104,35 @@ class ForetuneSampler(BaseSampler):
         seed: int | None = None,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
     ) -> "ForetuneSampler":
-        """A sampler that has learnt from all studies of a storage, given by URL, file or object.
+        """Return a sampler that learns from all studies of a storage: a URL, a file or an object.
 
-        They are read when the first trial begins; a second process finds what was learnt on disk.
+        The studies are read when the first trial begins. What was learnt is kept on disk.
         """
         sampler = cls(
             method, space=space, missing=missing, seed=seed, constraints_func=constraints_func
         )
         if isinstance(storage, str):
-            open_storage(storage)  # a wrong name is refused here and not in the first trial
+            open_storage(storage)  # refuses a wrong name now instead of in the first trial
         sampler._storage = storage
         return sampler
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        """What earlier trials of this study asked for, conditional ones included."""
+        """Return what earlier trials of this study asked for, conditional names included."""
         del trial
         with self._lock:
-            return dict(self._course(study, _trials_of(study)).distributions())
+            return dict(self._search_of(study, _trials_of(study)).distributions())
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """The part of the trial's configuration that lies in `search_space`."""
+        """Return the part of the trial's configuration that lies in `search_space`."""
         if not search_space:
             return {}
         plan = self._plan(study, trial)
         found = {
-            name: outward(distribution, plan[name])
+            name: to_optuna_value(distribution, plan[name])
             for name, distribution in search_space.items()
             if name in plan
         }
@@ -146,10 +145,10 @@ class ForetuneSampler(BaseSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        """A value from the trial's configuration, or a random one where that has none."""
+        """Return a value from the trial's configuration, or a random one if it has none."""
         plan = self._plan(study, trial)
         if param_name in plan:
-            value = outward(param_distribution, plan[param_name])
+            value = to_optuna_value(param_distribution, plan[param_name])
             if value is not UNFIT:
                 return value
         self._warn_of_unknown(param_name)
@@ -160,9 +159,9 @@ class ForetuneSampler(BaseSampler):
     def after_trial(
         self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
-        """Store what the trial made of its suggestion, and constraints where a function gives them.
+        """Store a suggestion that the trial did not take, and the constraints of the trial.
 
-        Both count in every process that goes on with the study.
+        Every process that goes on with the study reads both.
         """
         del values
         self._store_not_taken(study, trial)
@@ -174,15 +173,15 @@ class ForetuneSampler(BaseSampler):
         study._storage.set_trial_system_attr(trial._trial_id, "constraints", constraints)
 
     def reseed_rng(self) -> None:
-        """Go on with other random numbers, so that copies of the sampler differ."""
+        """Use other random numbers from now on, so that copies of the sampler differ."""
         with self._lock:
             self._seed = _fresh_seed()
-            for course in self._courses.values():
-                course.seed = self._seed
+            for search in self._searches.values():
+                search.seed = self._seed
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy in another process reads the studies itself."""
-        return {**self.__dict__, "_lock": None, "_courses": {}}
+        """Leave the studies out: a copy in another process reads them itself."""
+        return {**self.__dict__, "_lock": None, "_searches": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -191,11 +190,11 @@ class ForetuneSampler(BaseSampler):
     def _plan(self, study: Study, trial: FrozenTrial) -> dict[str, Any]:
         with self._lock:
             trials = _trials_of(study)
-            course = self._course(study, trials)
-            return course.plan(trial, trials, _fixed_values(study, trial))
+            search = self._search_of(study, trials)
+            return search.plan(trial, trials, _read_fixed_values(study, trial))
 
     def _warn_of_unknown(self, name: str) -> None:
-        """Say once that a name is not in the space that was given: no trial will teach about it."""
+        """Warn once that the given space does not hold a name: nothing is learnt about it."""
         if self._space is None or name in self._space.names or name in self._unknown:
             return
         self._unknown.add(name)
@@ -211,24 +210,24 @@ class ForetuneSampler(BaseSampler):
 
     def _store_not_taken(self, study: Study, trial: FrozenTrial) -> None:
         with self._lock:
-            course = self._courses.get((study._study_id, study.study_name))
-            suggested = None if course is None else course.not_taken(trial)
+            search = self._searches.get((study._study_id, study.study_name))
+            suggested = None if search is None else search.not_taken(trial)
         if suggested is not None:
             study._storage.set_trial_system_attr(trial._trial_id, SUGGESTED, suggested)
 
-    def _course(self, study: Study, trials: Sequence[FrozenTrial]) -> StudySearch:
-        """The search in this study, begun anew where the storage is not as it was."""
+    def _search_of(self, study: Study, trials: Sequence[FrozenTrial]) -> StudySearch:
+        """Return the search in this study; a new one if earlier trials in the storage changed."""
         key = (study._study_id, study.study_name)
-        course = self._courses.get(key)
-        if course is None or not course.takes_in(trials):
-            knowledge = self._knowledge(study) if course is None else course.knowledge
+        search = self._searches.get(key)
+        if search is None or not search.learn_from(trials):
+            knowledge = self._knowledge(study) if search is None else search.knowledge
             signs = tuple(
                 -1.0 if direction.name == "MAXIMIZE" else 1.0 for direction in study.directions
             )
-            plans = {} if course is None else _of_running(course.plans, trials)
-            course = self._courses[key] = StudySearch(signs, knowledge, self._seed, plans)
-            course.takes_in(trials)
-        return course
+            plans = {} if search is None else _plans_of_running(search.plans, trials)
+            search = self._searches[key] = StudySearch(signs, knowledge, self._seed, plans)
+            search.learn_from(trials)
+        return search
 
     def _knowledge(self, study: Study) -> SamplerKnowledge:
         if self._prior is not None:
@@ -237,8 +236,8 @@ class ForetuneSampler(BaseSampler):
         past = self._past
         learns = self._method is None or method_named(self._method).transfers
         if past is None and learns:
-            past = self._studies_beside(study)
-        self._check_taught(past)
+            past = self._read_past_studies(study)
+        self._check_past_exists(past)
         if past is not None and past.objectives != len(study.directions):
             raise UsageError(
                 f"experience must have as many metrics as the study has objectives, but it has "
@@ -251,10 +250,10 @@ class ForetuneSampler(BaseSampler):
         was_given = self._past is not None or self._storage is not None
         return SamplerKnowledge(self._method, past=past, space=self._space, was_given=was_given)
 
-    def _check_taught(self, past: PastStudies | None) -> None:
-        """Refuse a method that cannot do without past studies where there are none.
+    def _check_past_exists(self, past: PastStudies | None) -> None:
+        """Refuse a method that needs past studies if there are none.
 
-        Otherwise it would be known in the second trial only, when a space has been seen.
+        Without this check only the second trial would fail, when the space is known.
         """
         if self._method is None or self._prior is not None or past is not None:
             return
@@ -268,7 +267,7 @@ class ForetuneSampler(BaseSampler):
                 value=self._method,
             )
 
-    def _studies_beside(self, study: Study) -> PastStudies | None:
+    def _read_past_studies(self, study: Study) -> PastStudies | None:
         if self._storage is not None:
             given = self._storage
             storage = open_storage(given) if isinstance(given, str) else given
@@ -282,23 +281,23 @@ class ForetuneSampler(BaseSampler):
 
 
 def _trials_of(study: Study) -> list[FrozenTrial]:
-    # Not `study.get_trials`: a pruner may show the sampler only some of the trials.
+    # `study.get_trials` may leave trials out, because a pruner can filter them for samplers.
     return study._storage.get_all_trials(study._study_id, deepcopy=False)
 
 
-def _of_running(
+def _plans_of_running(
     plans: Mapping[int, dict[str, Any]], trials: Sequence[FrozenTrial]
 ) -> dict[int, dict[str, Any]]:
-    """The plans of trials under way, which go on with what they began with.
+    """Return the plans of running trials: these keep what was suggested to them.
 
-    Others may be of a study that is gone and whose name another one bears.
+    Other plans may belong to a deleted study that had the same name.
     """
     running = {trial.number for trial in trials if not trial.state.is_finished()}
     return {number: plan for number, plan in plans.items() if number in running}
 
 
-def _fixed_values(study: Study, trial: FrozenTrial) -> dict[str, Any]:
-    """The values that others have fixed: enqueued ones, those of a PartialFixedSampler."""
+def _read_fixed_values(study: Study, trial: FrozenTrial) -> dict[str, Any]:
+    """Return the values that others have fixed: enqueued ones, and a PartialFixedSampler's."""
     decided = {**trial.system_attrs.get("fixed_params", {}), **trial.params}
     sampler = study.sampler
     while isinstance(sampler, PartialFixedSampler):

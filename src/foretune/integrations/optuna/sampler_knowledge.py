@@ -1,4 +1,4 @@
-"""What a search starts from: a method, and the space and the prior that past studies give it."""
+"""What a search in a study starts from: a method, a space, and a prior from past studies."""
 
 import hashlib
 import warnings
@@ -21,31 +21,31 @@ from foretune.stores.optuna.past_studies import PastStudies
 from foretune.stores.optuna.study_space import KnownSpace
 
 WITH_EXPERIENCE, WITHOUT_EXPERIENCE = "gcp-prior", "auto"
-"""The methods that are used where none is named: `auto` would learn for minutes."""
+"""The default methods with and without past studies. `auto` would learn for minutes."""
 WITHOUT_NETWORKS = "factors"
-"""In the place of the first where JAX is missing, which it needs to learn."""
+"""Replaces the first one if JAX is missing, which it needs to learn."""
 FEWEST_STUDIES = 3
-"""Unless a method is named, fewer past studies than these are not worth learning from."""
+"""The default method learns only if there are at least this many past studies."""
 
 
 @dataclass
 class SamplerKnowledge:
-    """A method and its sources; either a ready prior, or a table of past studies, or neither."""
+    """A method and what it learns from: past studies, a ready prior, or nothing."""
 
     name: str | None
-    """Of the method; None for the default ones."""
+    """The name of the method; None for the default one."""
     past: PastStudies | None = None
     prior: Prior | None = None
     space: Space | None = None
-    """Given by the user; else it is read off the trials."""
+    """The space that the user gave; None: it is inferred from the trials."""
     was_given: bool = False
-    """Whether the user named the past studies: it is said then if nothing is learnt from them."""
-    _learnt: dict[tuple[str, str], Prior] = field(default_factory=dict)
+    """Whether the user named the past studies. Then a warning says if they teach nothing."""
+    _priors: dict[tuple[str, str], Prior] = field(default_factory=dict)
     _experiences: dict[str, Experience | None] = field(default_factory=dict)
-    """What was carried over to each space, by its fingerprint."""
+    """{fingerprint of a space: the past studies in that space}"""
 
     def space_for(self, known: KnownSpace) -> Space | None:
-        """The space to search: given, usual in the past as long as it fits, or the study's own."""
+        """Return the given space, or the usual past one if it fits, or that of the trials."""
         if self.space is not None:
             return self.space
         usual = None if self.past is None else self.past.usual_space
@@ -54,12 +54,12 @@ class SamplerKnowledge:
         return known.space()
 
     def first_guess(self) -> dict[str, Any]:
-        """A configuration for a study of which nothing is known yet; any names, possibly none."""
+        """Return a configuration for a study whose space is unknown. It may be empty."""
         learns = self.name is None or method(self.name).transfers
         return self.past.typical_best if learns and self.past is not None else {}
 
     def optimizer(self, space: Space, objectives: int, seed: int) -> Optimizer:
-        """An optimiser that has been told nothing yet."""
+        """Return a new optimiser."""
         chosen, prior = self._method_and_prior(space)
         if objectives > 1 and not chosen.several_objectives:
             raise MethodError(
@@ -78,7 +78,7 @@ class SamplerKnowledge:
         if self.name is not None:
             chosen = method(self.name)
             return chosen, self._learn(chosen, space)
-        lacking = self._lacking(space)
+        lacking = self._why_nothing_is_learnt(space)
         if lacking is None:
             return usual_method(), self._learn(usual_method(), space)
         if self.was_given:
@@ -86,8 +86,8 @@ class SamplerKnowledge:
         from_nothing = method(WITHOUT_EXPERIENCE)
         return from_nothing, from_nothing.learn(None, seed=0)
 
-    def _lacking(self, space: Space) -> str | None:
-        """Why nothing is learnt unless a method is named; None where it is."""
+    def _why_nothing_is_learnt(self, space: Space) -> str | None:
+        """Return why the default method learns nothing from the past; None if it does."""
         if self.past is None:
             return "nothing is learnt from past studies: there are none"
         experience = self._experience_in(space)
@@ -101,11 +101,11 @@ class SamplerKnowledge:
         )
 
     def _learn(self, chosen: Method, space: Space) -> Prior:
-        """The prior for one space, from memory, from disk, or from the past studies."""
+        """Return the prior for one space, from memory, from disk, or learnt now."""
         key = (chosen.name, space.fingerprint)
-        if key not in self._learnt:
-            self._learnt[key] = self._from_past(chosen, space)
-        return self._learnt[key]
+        if key not in self._priors:
+            self._priors[key] = self._from_past(chosen, space)
+        return self._priors[key]
 
     def _experience_in(self, space: Space) -> Experience | None:
         """Return the past in one space; None if no study fits."""
@@ -143,12 +143,12 @@ class SamplerKnowledge:
 
 
 def usual_method() -> Method:
-    """What learns from past studies where no method is named."""
+    """Return the default method that learns from past studies."""
     return method(WITHOUT_NETWORKS if find_spec("jax") is None else WITH_EXPERIENCE)
 
 
 def prior_space(prior: Prior) -> Space:
-    """The space that a given prior holds for."""
+    """Return the space that a prior was learnt in."""
     space = getattr(prior, "space", None)
     if not isinstance(space, Space):
         raise UsageError(
@@ -161,9 +161,9 @@ def prior_space(prior: Prior) -> Space:
 
 
 def fits(usual: Space, known: KnownSpace) -> bool:
-    """Whether the study asks for what the usual space holds, as far as its trials tell.
+    """Return whether all that the trials have asked for lies in the usual space.
 
-    Hyperparameters of the usual space that depend on others may not have been asked for yet.
+    They may not have asked yet for hyperparameters that depend on others.
     """
     distributions = known.distributions
     if not distributions:
@@ -182,6 +182,6 @@ def fits(usual: Space, known: KnownSpace) -> bool:
 
 
 def _key(chosen: Method, experience: Experience) -> str:
-    """Return a name for all that a prior follows from; another release may learn otherwise."""
+    """Return a name for everything a prior depends on, the release included."""
     parts = [learner_here(chosen), version("foretune"), fingerprint_of_lessons(experience)]
     return f"optuna-{hashlib.sha256(' '.join(parts).encode()).hexdigest()}"

@@ -1,10 +1,10 @@
 """The search in one study: from its trials to the next whole configuration.
 
-Everything follows from the seed and from the trials that the storage holds, so a study goes on
+Everything depends on the seed and on the trials in the storage only. Therefore a study goes on
 after an interruption, or in another process, as if it had never stopped.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -15,26 +15,27 @@ from optuna.trial import FrozenTrial, TrialState
 
 from foretune.errors import ExhaustedError, SpaceError
 from foretune.experience import Status
+from foretune.integrations.optuna.pruned_losses import PrunedLosses
 from foretune.integrations.optuna.sampler_knowledge import SamplerKnowledge
 from foretune.search import Optimizer, Suggestion, Told
 from foretune.search.seeds import derive_seed
 from foretune.space import Encoded, Space
 from foretune.stores.optuna.constraints import infeasible
 from foretune.stores.optuna.study_space import KnownSpace
-from foretune.stores.optuna.values import UNFIT, inward
+from foretune.stores.optuna.values import UNFIT, to_space_value
 
 CHOICES_IN_PART = 2_000
-"""So many random configurations are compared where part of the configuration is decided."""
-COMPLETING = 1
-"""Ends what the seed of these is derived from, so that it is no seed of the optimiser's own.
+"""How many random configurations are compared if a part of the configuration is decided."""
+COMPLETION_SEED = 1
+"""The last number that the seed of these is derived from: the optimiser has no such seed.
 
-A derived seed stays the same when zeros are added: (seed, 5) is the optimiser's (seed, 5, 0).
+A derived seed does not change when zeros are added: (seed, 5) is the optimiser's (seed, 5, 0).
 """
 SUGGESTED = "foretune:suggested"
-"""The system attribute with the configuration of a trial that did not take it as it was.
+"""The system attribute that keeps the suggestion of a trial that tried something else.
 
-A trial may leave out names, or ask for a range that a value does not lie in. The next suggestion
-depends on it, so it is kept where the trials are.
+A trial may leave out names, or ask for a range that does not hold a value. The next suggestion
+depends on the attribute, so the storage keeps it.
 """
 
 
@@ -47,18 +48,26 @@ class StudySearch:
     knowledge: SamplerKnowledge
     seed: int
     plans: dict[int, dict[str, Any]] = field(default_factory=dict)
-    """By trial number: the configuration that was suggested for a trial that still runs."""
+    """{number of a running trial: the configuration that was suggested for it}"""
+    make_pruned: Callable[[Sequence[float]], PrunedLosses] = PrunedLosses
+    """Makes what estimates the losses of pruned trials."""
     _known: KnownSpace = field(default_factory=KnownSpace)
     _ended: list[tuple[datetime, int]] = field(default_factory=list)
-    """The trials that were taken in, in their order."""
-    _worst: list[float] | None = None
+    """The trials that were read, in the order of their ends."""
+    _pruned: PrunedLosses = field(init=False)
     _unranked: list[FrozenTrial] = field(default_factory=list)
-    """Trials that were pruned before any had a result to be as bad as: as good as running."""
+    """Trials that were pruned before any trial had a result. They count as running."""
     _optimizer: Optimizer | None = None
     _untold: list[FrozenTrial] = field(default_factory=list)
 
-    def takes_in(self, trials: Iterable[FrozenTrial]) -> bool:
-        """Learn from the trials that have ended; False if earlier ones are not as they were."""
+    def __post_init__(self) -> None:
+        self._pruned = self.make_pruned(self.signs)
+
+    def learn_from(self, trials: Iterable[FrozenTrial]) -> bool:
+        """Read the trials that have ended since the last call.
+
+        Return False, and read nothing, if earlier ones have changed.
+        """
         ended = sorted((_moment(t), t.number, t) for t in trials if t.state.is_finished())
         if [(moment, number) for moment, number, _ in ended[: len(self._ended)]] != self._ended:
             return False
@@ -70,24 +79,26 @@ class StudySearch:
         return True
 
     def distributions(self) -> dict[str, BaseDistribution]:
-        """What this study is known to ask for."""
+        """Return what the trials of this study have asked for."""
         return self._known.distributions
 
     def plan(
         self, trial: FrozenTrial, trials: Sequence[FrozenTrial], decided: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """The configuration for `trial`, of which part is `decided`; kept until it ends.
+        """Return the configuration for a trial. It stays the same until the trial ends.
 
-        Its names may be too many or too few as long as nothing is known about the study.
+        As long as nothing is known about the study, it may have too many names, or too few.
+
+        decided: values that others have fixed.
         """
         if trial.number not in self.plans:
             self.plans[trial.number] = self._ask(trial, trials, decided)
         return self.plans[trial.number]
 
     def not_taken(self, trial: FrozenTrial) -> dict[str, Any] | None:
-        """What was suggested for `trial`, which now ends, if that is not what it tried.
+        """Return what was suggested for a trial that now ends, if it tried something else.
 
-        None as well where it asked for nothing: then nothing was tried.
+        None if it asked for nothing, because then it tried nothing.
         """
         plan = self.plans.get(trial.number)
         if not plan or not trial.params:
@@ -103,47 +114,48 @@ class StudySearch:
         optimizer = self._optimizer_in(space, trials)
         self._set_unranked_pending(optimizer, space)
         optimizer.assume_pending(self._running(space, trial, trials))
-        seed = derive_seed(self.seed, trial.number, 0, COMPLETING)
+        seed = derive_seed(self.seed, trial.number, 0, COMPLETION_SEED)
         among = _completions(space, decided, seed)
         try:
             return optimizer.ask(among=among)[0].config
         except ExhaustedError:
-            # Optuna's studies have no end of their own: go on, with a second look at something.
+            # Optuna's studies do not end by themselves: try a configuration again.
             again = space.sample(1, seed=seed) if among is None else among.take([0])
             return again.dicts()[0]
 
     def _optimizer_in(self, space: Space, trials: Sequence[FrozenTrial]) -> Optimizer:
-        """The optimiser, which knows all ended trials."""
+        """Return an optimiser that was told all ended trials."""
         if self._optimizer is None or self._optimizer.target.space != space:
             self._optimizer = self.knowledge.optimizer(space, len(self.signs), self.seed)
             order = {number: place for place, (_, number) in enumerate(self._ended)}
             ended = (trial for trial in trials if trial.number in order)
             self._untold = sorted(ended, key=lambda trial: order[trial.number])
-            self._worst, self._unranked = None, []
+            self._pruned, self._unranked = self.make_pruned(self.signs), []
         self._optimizer.seed = self.seed
         outcomes = (outcome for trial in self._untold for outcome in self._outcomes(space, trial))
         self._optimizer.tell([outcome for outcome in outcomes if outcome is not None])
-        # Else the optimiser would wait for ever for the start that it is never told about.
+        # Otherwise the optimiser would suggest the same start again and again.
         self._optimizer.strike_start(_configs_not_taken(space, self._untold))
         self._untold = []
         return self._optimizer
 
     def _outcomes(self, space: Space, trial: FrozenTrial) -> Iterator[Told | None]:
-        """How a trial ended, and those that were pruned before it if it is the first to rank them.
+        """Yield the outcome of a trial.
 
-        Not telling of them at all would have the same configuration suggested for ever.
+        The first one with a result is followed by all trials that were pruned before it: without
+        them, the same configuration would be suggested again and again.
         """
         pruned = trial.state is TrialState.PRUNED and not infeasible(trial.system_attrs)
-        if pruned and self._worst is None:
+        if pruned and not self._pruned.can_estimate:
             self._unranked.append(trial)
             return
         yield self._outcome(space, trial)
-        if self._worst is not None and self._unranked:
+        if self._pruned.can_estimate and self._unranked:
             yield from [self._outcome(space, earlier) for earlier in self._unranked]
             self._unranked = []
 
     def _outcome(self, space: Space, trial: FrozenTrial) -> Told | None:
-        """How a trial ended; None where the model cannot learn from it."""
+        """Return the outcome of a trial; None if the model cannot learn from it."""
         failed = trial.state is TrialState.FAIL
         config = legal_config(space, _config_of(space, trial), fill=not failed)
         if config is None:
@@ -151,19 +163,16 @@ class StudySearch:
         if failed or infeasible(trial.system_attrs):
             return Told((np.nan,) * len(self.signs), config=config, status=Status.FAILED)
         if trial.state is TrialState.PRUNED:
-            # It was stopped because others did better: as bad as the worst before it.
-            assert self._worst is not None
-            return Told(tuple(self._worst), config=config)
+            return Told(self._pruned.estimate(trial), config=config)
         losses = np.multiply(trial.values, self.signs)
         if np.isfinite(losses).all():
-            before = losses if self._worst is None else self._worst
-            self._worst = np.maximum(before, losses).tolist()
+            self._pruned.learn(trial, losses)
         return Told(tuple(losses.tolist()), config=config)
 
     def _set_unranked_pending(self, optimizer: Optimizer, space: Space) -> None:
-        """Leave nothing pending but the trials that cannot be ranked yet.
+        """Make pruned trials without an estimate pending, and nothing else.
 
-        There may be hundreds of them: those that are pending already stay so.
+        There may be hundreds of them, so those that are pending already stay.
         """
         pending, held = set(optimizer.pending), {_pending_id(one): one for one in self._unranked}
         optimizer.withdraw(pending - held.keys())
@@ -173,7 +182,7 @@ class StudySearch:
     def _running(
         self, space: Space, trial: FrozenTrial, trials: Sequence[FrozenTrial]
     ) -> list[Suggestion]:
-        """The trials under way: those of this process as planned, others as far as they say."""
+        """Return the running trials: those of this process as planned, others as they asked."""
         found = []
         for other in trials:
             if other.state is TrialState.RUNNING and other.number != trial.number:
@@ -185,7 +194,7 @@ class StudySearch:
 
 
 def _pending_suggestions(space: Space, pruned: Iterable[FrozenTrial]) -> Iterator[Suggestion]:
-    """What pruned trials tried, for the optimiser to wait for."""
+    """Yield what pruned trials tried, as pending suggestions."""
     for trial in pruned:
         config = legal_config(space, _config_of(space, trial), fill=True)
         if config is not None:
@@ -193,16 +202,18 @@ def _pending_suggestions(space: Space, pruned: Iterable[FrozenTrial]) -> Iterato
 
 
 def _pending_id(trial: FrozenTrial) -> int:
-    """Ids of suggestions are not negative."""
+    """Return an id that no suggestion of the optimiser has: these are not negative."""
     return -1 - trial.number
 
 
 def legal_config(space: Space, params: Mapping[str, Any], *, fill: bool) -> dict[str, Any] | None:
-    """The configuration of `space` that a trial's parameters are; None where it is none.
+    """Return the parameters of a trial as a configuration; None if the space does not hold it.
 
-    fill: give what the trial did not ask for its default, instead of giving up.
+    fill: use defaults for what the trial did not ask for, instead of returning None.
     """
-    given = {p.name: inward(p, params[p.name]) for p in space.parameters if p.name in params}
+    given = {
+        p.name: to_space_value(p, params[p.name]) for p in space.parameters if p.name in params
+    }
     if any(value is UNFIT for value in given.values()):
         return None
     columns = {name: [value] for name, value in given.items()}
@@ -212,31 +223,39 @@ def legal_config(space: Space, params: Mapping[str, Any], *, fill: bool) -> dict
         return None
 
 
-def _config_of(space: Space, trial: FrozenTrial) -> dict[str, Any]:
-    """The parameters of a trial; what it did not ask for is taken as it was suggested."""
-    suggested = trial.system_attrs.get(SUGGESTED, {})
-    fitting = {
-        p.name: suggested[p.name]
-        for p in space.parameters
-        if p.name in suggested and inward(p, suggested[p.name]) is not UNFIT
+def _values_in(space: Space, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a trial as the space writes them; UNFIT if it does not hold one."""
+    return {
+        each.name: to_space_value(each, params[each.name])
+        for each in space.parameters
+        if each.name in params
     }
+
+
+def _config_of(space: Space, trial: FrozenTrial) -> dict[str, Any]:
+    """Return the parameters of a trial, and the suggestion for those it did not ask for."""
+    suggested = trial.system_attrs.get(SUGGESTED, {})
+    values = _values_in(space, suggested)
+    fitting = {name: suggested[name] for name in values if values[name] is not UNFIT}
     return {**fitting, **trial.params}
 
 
 def _configs_not_taken(space: Space, trials: Iterable[FrozenTrial]) -> list[dict[str, Any]]:
-    """What was suggested for the trials that tried something else."""
+    """Return the suggestions of trials that tried something else."""
     suggested = (trial.system_attrs.get(SUGGESTED) for trial in trials)
     configs = (legal_config(space, one, fill=False) for one in suggested if one)
     return [config for config in configs if config is not None]
 
 
 def _completions(space: Space, decided: Mapping[str, Any], seed: int) -> Encoded | None:
-    """Random configurations that agree with what is decided.
+    """Return random configurations that hold the decided values.
 
-    None where nothing is, or where the space forbids it: whoever decided so has the last word, and
-    the rest is chosen as if nothing were decided.
+    None if nothing is decided, or if the space forbids it. The decided values are used in any
+    case; in the second case the others are chosen as if nothing were decided.
     """
-    given = {p.name: inward(p, decided[p.name]) for p in space.parameters if p.name in decided}
+    given = {
+        p.name: to_space_value(p, decided[p.name]) for p in space.parameters if p.name in decided
+    }
     given = {name: value for name, value in given.items() if value is not UNFIT}
     if not given:
         return None

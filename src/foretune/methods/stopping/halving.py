@@ -6,7 +6,7 @@ Hyperparameter Tuning", algorithm 2) and successive halving in brackets, of whic
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from foretune.experience.evaluation import Status
@@ -61,6 +61,8 @@ class AsyncHalving(LevelPolicy):
     """
 
     steps: StepRange
+    pauses: bool = True
+    """False: a trial stops where it would wait, unless it is the best of its level so far."""
 
     def decide(self, race: Race, trial: int) -> StepDecision:
         """Pause at a level, unless the trial is the one that would be continued first."""
@@ -69,7 +71,12 @@ class AsyncHalving(LevelPolicy):
             return CONTINUE
         if trial in self._promotable(race, level):
             return StepDecision(Decision.CONTINUE, self._reason(race, trial, level, "among"))
-        return StepDecision(Decision.PAUSE, self._reason(race, trial, level, "not among"))
+        decision = Decision.PAUSE if self.pauses else Decision.STOP
+        return StepDecision(decision, self._reason(race, trial, level, "not among"))
+
+    def without_pauses(self) -> AsyncHalving:
+        """Return the policy that stops a trial where it would wait."""
+        return replace(self, pauses=False)
 
     def resume(self, race: Race) -> int | None:
         """The paused trial of the highest level that is among the best 1/eta of its level."""
@@ -87,13 +94,17 @@ class AsyncHalving(LevelPolicy):
 
     def _promotable(self, race: Race, level: int) -> set[int]:
         losses = race.losses_at(self.steps.levels[level])
-        return best_of(losses, int(len(losses) / self.steps.eta))
+        return best_of(losses, self._places(len(losses)))
+
+    def _places(self, reached: int) -> int:
+        """Return how many of the trials that have reached a level may go on."""
+        return max(int(reached / self.steps.eta), 0 if self.pauses else 1)
 
     def _reason(self, race: Race, trial: int, level: int, where: str) -> str:
         step = self.steps.levels[level]
         losses = race.losses_at(step)
         place = 1 + sum(loss < losses[trial] for loss in losses.values())
-        kept = int(len(losses) / self.steps.eta)
+        kept = self._places(len(losses))
         return f"place {place} of {len(losses)} at step {step:g}, {where} the best {kept}"
 
 
@@ -117,6 +128,8 @@ class Halving(LevelPolicy):
 
     steps: StepRange
     brackets: tuple[Bracket, ...]
+    pauses: bool = True
+    """False: a trial stops unless it is among the best of its kind of bracket so far."""
 
     def decide(self, race: Race, trial: int) -> StepDecision:
         """Pause at each level of the trial's bracket."""
@@ -125,11 +138,29 @@ class Halving(LevelPolicy):
         if level is None or level < bracket.first_level:
             return CONTINUE
         step = self.steps.levels[level]
+        if not self.pauses:
+            return self._decide_at_once(race, trial, level)
         if trial in self._survivors(race, trial, level):
             return StepDecision(
                 Decision.CONTINUE, f"among the best of its bracket at step {step:g}"
             )
         return StepDecision(Decision.PAUSE, f"waits at step {step:g} for the others of its bracket")
+
+    def without_pauses(self) -> Halving:
+        """Return the policy that never waits for the rest of a bracket."""
+        return replace(self, pauses=False)
+
+    def _decide_at_once(self, race: Race, trial: int, level: int) -> StepDecision:
+        """Compare a trial with all others of brackets of its kind that have reached its level."""
+        kind = self._bracket_of(race[trial].number)[0]
+        rivals = {each for each, entry in race if self._bracket_of(entry.number)[0] == kind}
+        step = self.steps.levels[level]
+        losses = race.losses_at(step, rivals)
+        kept = max(int(len(losses) / self.steps.eta), 1)
+        goes_on = trial in best_of(losses, kept)
+        where = "among" if goes_on else "not among"
+        reason = f"{where} the best {kept} of {len(losses)} of its kind of bracket at step {step:g}"
+        return StepDecision(Decision.CONTINUE if goes_on else Decision.STOP, reason)
 
     def resume(self, race: Race) -> int | None:
         """Return a paused trial among the best of its bracket, from the highest level."""

@@ -85,6 +85,10 @@ class StoppingPolicy:
         """Return the paused trials that will never be resumed: their folders can be deleted."""
         return set()
 
+    def without_pauses(self) -> StoppingPolicy:
+        """Return the policy for programs that cannot resume a trial: it stops, and never pauses."""
+        return self
+
     def next_decision(self, race: Race, trial: int) -> float:  # noqa: ARG002
         """Return the next step at which `decide` may answer something else than CONTINUE."""
         return math.inf

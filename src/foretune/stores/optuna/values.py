@@ -28,17 +28,17 @@ class Unfit:
 UNFIT = Unfit()
 
 
-def inward(parameter: Parameter, value: Any) -> Any:
+def to_space_value(parameter: Parameter, value: Any) -> Any:
     """Return a trial's value as the space writes it, or UNFIT."""
     if parameter.is_number:
-        return _number_inward(parameter, value)
+        return _number_in_space(parameter, value)
     if parameter.kind is Kind.ORDINAL and _is_number(value):
         return _on_grid(parameter, float(value))
     index = parameter.index_of(value)
     return UNFIT if index is None else parameter.choices[index]
 
 
-def outward(distribution: BaseDistribution, value: Any) -> Any:
+def to_optuna_value(distribution: BaseDistribution, value: Any) -> Any:
     """Return a value of the space as the distribution would have drawn it, or UNFIT."""
     if isinstance(distribution, CategoricalDistribution):
         key = choice_key(value)
@@ -86,7 +86,7 @@ def _has_space(name: str, distribution: BaseDistribution) -> bool:
     return True
 
 
-def _number_inward(parameter: Parameter, value: Any) -> Any:
+def _number_in_space(parameter: Parameter, value: Any) -> Any:
     if not _is_number(value):
         return UNFIT
     near = _within(parameter.low, parameter.high, float(value))

@@ -1,0 +1,137 @@
+"""The pruner: Foretune's stopping policies for trials of Optuna studies."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from optuna.pruners import BasePruner
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from foretune.errors import UsageError
+from foretune.experience import Status
+from foretune.methods.stopping.policies import make_policy
+from foretune.methods.stopping.policy import Decision, StepRange, StoppingPolicy
+from foretune.methods.stopping.race import Race
+
+STATUSES = {
+    TrialState.COMPLETE: Status.DONE,
+    TrialState.PRUNED: Status.STOPPED,
+    TrialState.FAIL: Status.FAILED,
+}
+"""Trials in other states have not ended."""
+NEED_LAST_STEP = ("halving", "hyperband")
+"""Policies whose brackets depend on the last step."""
+NO_LAST_STEP = 1e9
+"""The last step for other policies if it is not known."""
+
+
+class ForetunePruner(BasePruner):
+    """Prunes poor trials of an Optuna study with a stopping policy of Foretune.
+
+    A pruned trial in Optuna cannot go on later. Where a policy would pause a trial, it is pruned
+    unless it is among the best so far.
+
+    Arguments:
+        policy: a name of `foretune tune --stop` (asha, halving, hyperband, median, none), or a
+            `StoppingPolicy`.
+        first_step: the first step at which a trial may be pruned.
+        last_step: the last step of a complete trial. Brackets (halving, hyperband) need it.
+        eta: one of `eta` trials goes on from each level to the next.
+
+    Example:
+        >>> pruner = ForetunePruner("asha", last_step=100)
+        >>> study = optuna.create_study(sampler=ForetuneSampler(), pruner=pruner)
+        >>> study.optimize(objective, n_trials=50)  # calls trial.report and trial.should_prune
+    """
+
+    def __init__(
+        self,
+        policy: str | StoppingPolicy = "asha",
+        *,
+        first_step: float = 1,
+        last_step: float | None = None,
+        eta: float = 3,
+    ) -> None:
+        if isinstance(policy, str):
+            if policy in NEED_LAST_STEP and last_step is None:
+                raise UsageError(
+                    f"the policy '{policy}' needs to know the last step of a complete trial, but "
+                    "got none: give last_step, such as the number of epochs",
+                    rule="no-last-step",
+                    field="last_step",
+                )
+            last = NO_LAST_STEP if last_step is None else last_step
+            policy = make_policy(policy, StepRange(first_step, last, eta))
+        self._policy = policy.without_pauses()
+        self._races: dict[tuple[int, str], _StudyRace] = {}
+        self._lock = threading.Lock()
+
+    def prune(self, study: Study, trial: FrozenTrial) -> bool:
+        """Return whether a trial is to end, by its reports and those of all other trials."""
+        key = (study._study_id, study.study_name)
+        with self._lock:
+            known = self._races.get(key)
+            if known is not None and trial.number in known.stopped:
+                return True
+            if known is not None and known.is_too_early(trial):
+                return False
+            trials = study.get_trials(deepcopy=False)
+            if known is None or len(known.race) > len(trials):  # another study has this name now
+                sign = -1.0 if study.direction.name == "MAXIMIZE" else 1.0
+                known = self._races[key] = _StudyRace(self._policy, sign)
+            known.update(trials, running=trial.number)
+            return known.judge(trial)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the races out: a copy in another process reads the reports itself."""
+        return {**self.__dict__, "_lock": None, "_races": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+
+
+class _StudyRace:
+    """The race of the trials of one study. The number of a trial is its place in the race."""
+
+    def __init__(self, policy: StoppingPolicy, sign: float) -> None:
+        self.race = Race()
+        self.stopped = set[int]()
+        """Trials that were judged to end, whether or not they have ended yet."""
+        self._policy, self._sign = policy, sign
+
+    def is_too_early(self, trial: FrozenTrial) -> bool:
+        """Return whether no policy would end a trial after its last report."""
+        last = trial.last_step
+        if last is None:
+            return True
+        number = trial.number
+        return number in self.race and last < self._policy.next_decision(self.race, number)
+
+    def update(self, trials: Sequence[FrozenTrial], *, running: int) -> None:
+        """Take in what other trials than the `running` one have reported, and how they ended."""
+        for trial in trials:
+            if trial.number not in self.race:
+                self.race.start(trial.number)
+            if trial.number == running or self.race[trial.number].status.is_final:
+                continue
+            for step, loss in self._new_reports(trial):
+                self.race.report(trial.number, step, loss)
+            self.race.move(trial.number, STATUSES.get(trial.state, Status.RUNNING))
+
+    def judge(self, trial: FrozenTrial) -> bool:
+        """Return whether a trial is to end, by one decision for each report that is new."""
+        for step, loss in self._new_reports(trial):
+            self.race.report(trial.number, step, loss)
+            if self._policy.decide(self.race, trial.number).decision is not Decision.CONTINUE:
+                self.stopped.add(trial.number)
+        return trial.number in self.stopped
+
+    def _new_reports(self, trial: FrozenTrial) -> Iterator[tuple[float, float]]:
+        """Yield steps and losses after the last known step, in the order of the steps."""
+        entry = self.race[trial.number]
+        last = entry.last_step if entry.steps else -1.0
+        for step, value in sorted(trial.intermediate_values.items()):
+            if step > last:
+                yield step, self._sign * value
