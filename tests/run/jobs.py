@@ -16,10 +16,14 @@ def square(x):
     return x * x
 
 
+def parent_of(pid):
+    """The process that started another one."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
 def parent_of_worker():
     """The process that started the worker: the parent of the one that watches over this one."""
-    stat = Path(f"/proc/{os.getppid()}/stat").read_text()
-    return int(stat.rpartition(")")[2].split()[1])
+    return parent_of(os.getppid())
 
 
 class Prepared:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,17 +38,19 @@ class Follower:
         return [repr(self.trials[number]) for number in sorted(self.trials)]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_changes_together_are_all_trials(tmp_path: Path, seed: int, in_memory: bool) -> None:
+def test_changes_together_are_all_trials(
+    request: pytest.FixtureRequest, seed: int, in_memory: bool
+) -> None:
     """Two that work on one study, in an order drawn by chance, each looks now and then."""
-    url = None if in_memory else f"sqlite:///{tmp_path}/study.db"
+    url = None if in_memory else request.getfixturevalue("url")
     rng = np.random.default_rng(seed)
     with opened(url) as one, one if in_memory else opened(url) as other:
         studies = [one, other]
         followers = [Follower(one), Follower(other)]
         running: list[tuple[Study, int]] = []
-        configs = SPACE.sample(60, seed=seed).dicts()
+        configs = SPACE.sample(40, seed=seed).dicts()
         for config in configs:
             study = studies[rng.integers(2)]
             if running and rng.random() < 0.6:
@@ -92,12 +93,11 @@ def counted(study: Study) -> Iterator[dict[str, int]]:
         event.remove(engine, "before_cursor_execute", note)
 
 
-def test_a_look_costs_as_much_as_there_is_news(tmp_path: Path) -> None:
+def test_a_look_costs_as_much_as_there_is_news(url: str) -> None:
     """Queries and trials of a look do not grow with the study."""
-    url = f"sqlite:///{tmp_path}/study.db"
     with opened(url) as study, opened(url) as other:
         follower, costs = Follower(other), []
-        for number, config in enumerate(SPACE.sample(40, seed=0).dicts()):
+        for number, config in enumerate(SPACE.sample(20, seed=0).dicts()):
             study.end(
                 study.begin(config, chosen_by="random"), status=Status.DONE, values={"loss": 0.0}
             )

@@ -18,7 +18,7 @@ from foretune.run.inline import InlineExecutor
 from foretune.run.limit_watch import Patience
 from foretune.run.pool import ProcessPool
 from tests.refusals import refuses
-from tests.run.jobs import Prepared, SlowToImport, Unimportable, do, square
+from tests.run.jobs import Prepared, SlowToImport, Unimportable, do, parent_of, square
 
 
 def outcomes(executor, jobs):
@@ -44,6 +44,13 @@ def gone(pid, within=60.0):
             return True
         time.sleep(0.02)
     return False
+
+
+@pytest.fixture(scope="module")
+def shared():
+    """A pool of one worker, for tests that leave it as good as new."""
+    with ProcessPool(do, limits=Limits(wall_seconds=60.0)) as pool:
+        yield pool
 
 
 def test_a_function_is_prepared_once_in_each_worker():
@@ -87,9 +94,8 @@ def test_each_fault_costs_its_own_trial_and_is_named():
     assert found[2].seconds == 0.4
 
 
-def test_a_result_that_cannot_travel_costs_its_trial_and_no_worker():
-    with ProcessPool(do) as pool:
-        found = outcomes(pool, ["pid", "unopenable", "unpackable", "unsendable", "pid"])
+def test_a_result_that_cannot_travel_costs_its_trial_and_no_worker(shared):
+    found = outcomes(shared, ["pid", "unopenable", "unpackable", "unsendable", "pid"])
     lost = (Status.FAILED, "the result cannot be sent between processes: ")
     check(found, [(Status.DONE, ""), lost, lost, lost, (Status.DONE, "")])
     assert found[1].reason.startswith(f"{lost[1]}TypeError: ")
@@ -97,9 +103,8 @@ def test_a_result_that_cannot_travel_costs_its_trial_and_no_worker():
     assert found[0].result == found[-1].result
 
 
-def test_an_interrupt_of_the_functions_own_making_costs_its_trial_and_no_worker(capfd):
-    with ProcessPool(do) as pool:
-        found = outcomes(pool, ["pid", "interrupt", "pid"])
+def test_an_interrupt_of_the_functions_own_making_costs_its_trial_and_no_worker(shared, capfd):
+    found = outcomes(shared, ["pid", "interrupt", "pid"])
     check(found, [(Status.DONE, ""), (Status.FAILED, "KeyboardInterrupt"), (Status.DONE, "")])
     assert found[0].result == found[-1].result
     assert "Traceback" not in capfd.readouterr().err
@@ -129,22 +134,21 @@ def test_a_worker_is_kept_from_trial_to_trial():
     assert gone(pids[0])
 
 
-def test_a_worker_that_is_killed_while_idle_costs_no_trial():
-    with ProcessPool(do) as pool:
-        [first] = outcomes(pool, ["pid"])
-        os.kill(first.result, signal.SIGKILL)
-        assert gone(first.result)
-        later = outcomes(pool, [("give", 1), ("give", 2), ("give", 3)])
+def test_a_worker_that_is_killed_while_idle_costs_no_trial(shared):
+    [first] = outcomes(shared, ["pid"])
+    supervisor = parent_of(first.result)
+    os.kill(first.result, signal.SIGKILL)
+    assert gone(supervisor)
+    later = outcomes(shared, [("give", 1), ("give", 2), ("give", 3)])
     assert [o.result for o in later] == [1, 2, 3]
 
 
-def test_a_running_worker_is_killed_from_outside():
-    with ProcessPool(do) as pool:
-        [first] = outcomes(pool, ["pid"])
-        pool.submit("hang")
-        assert pool.results(timeout=0.2) == []
-        os.kill(first.result, signal.SIGKILL)
-        [outcome] = pool.results()
+def test_a_running_worker_is_killed_from_outside(shared):
+    [first] = outcomes(shared, ["pid"])
+    shared.submit("hang")
+    assert shared.results(timeout=0.2) == []
+    os.kill(first.result, signal.SIGKILL)
+    [outcome] = shared.results()
     assert outcome.reason == "the worker process was killed by signal SIGKILL"
 
 
@@ -215,11 +219,10 @@ def test_results_arrive_as_they_finish():
         assert slow != fast
 
 
-def test_nothing_to_wait_for_is_no_wait():
-    with ProcessPool(square) as pool:
-        assert pool.results() == []
-        [outcome] = outcomes(pool, [3])
-        assert outcome.result == 9
+def test_nothing_to_wait_for_is_no_wait(shared):
+    assert shared.results() == []
+    [outcome] = outcomes(shared, [("give", 9)])
+    assert outcome.result == 9
 
 
 def test_workers_compute_with_one_thread_and_leave_the_parent_alone(monkeypatch):
@@ -230,9 +233,8 @@ def test_workers_compute_with_one_thread_and_leave_the_parent_alone(monkeypatch)
     assert os.environ["OMP_NUM_THREADS"] == "5"
 
 
-def test_cpu_seconds_are_those_of_the_trial():
-    with ProcessPool(do) as pool:
-        [outcome] = outcomes(pool, [("burn", 0.3)])
+def test_cpu_seconds_are_those_of_the_trial(shared):
+    [outcome] = outcomes(shared, [("burn", 0.3)])
     assert 0.28 <= outcome.seconds < 0.6
 
 
@@ -258,31 +260,29 @@ def test_what_a_trial_started_ends_with_it():
     assert gone(int(children.split()[-1]))
 
 
-def test_a_worker_that_dies_before_what_it_started_costs_its_trial_and_leaves_nothing(tmp_path):
-    with ProcessPool(do) as pool:
-        jobs = [("die_before_its_child", tmp_path / "child"), ("give", 5)]
-        died, next_one = outcomes(pool, jobs)
-        assert died.reason == "the worker process was killed by signal SIGKILL"
-        assert next_one.result == 5
-        assert gone(int((tmp_path / "child").read_text()))
+def test_a_worker_that_dies_before_what_it_started_costs_its_trial_and_leaves_nothing(
+    shared, tmp_path
+):
+    jobs = [("die_before_its_child", tmp_path / "child"), ("give", 5)]
+    died, next_one = outcomes(shared, jobs)
+    assert died.reason == "the worker process was killed by signal SIGKILL"
+    assert next_one.result == 5
+    assert gone(int((tmp_path / "child").read_text()))
 
 
-def test_a_worker_that_is_asked_to_stop_leaves_that_to_its_parent():
-    with ProcessPool(do) as pool:
-        [outcome] = outcomes(pool, ["asked_to_stop"])
+def test_a_worker_that_is_asked_to_stop_leaves_that_to_its_parent(shared):
+    [outcome] = outcomes(shared, ["asked_to_stop"])
     assert (outcome.result, outcome.reason) == ("alive", "")
 
 
 @pytest.mark.parametrize("what", ["stop_command", "stop_fork", "stop_fork_of_thread"])
-def test_what_a_trial_starts_can_be_asked_to_stop(what):
-    with ProcessPool(do, limits=Limits(wall_seconds=60.0)) as pool:
-        [outcome] = outcomes(pool, [what])
+def test_what_a_trial_starts_can_be_asked_to_stop(what, shared):
+    [outcome] = outcomes(shared, [what])
     assert (outcome.result, outcome.reason) == (-signal.SIGTERM, "")
 
 
-def test_a_trial_may_use_a_pool_of_forks():
-    with ProcessPool(do, limits=Limits(wall_seconds=60.0)) as pool:
-        [outcome] = outcomes(pool, ["pool_of_forks"])
+def test_a_trial_may_use_a_pool_of_forks(shared):
+    [outcome] = outcomes(shared, ["pool_of_forks"])
     assert (outcome.result, outcome.reason) == ([4, 9], "")
 
 

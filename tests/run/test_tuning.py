@@ -1,7 +1,6 @@
 import math
+import multiprocessing
 import random
-import subprocess
-import sys
 import warnings
 from collections import Counter
 from contextlib import contextmanager
@@ -80,11 +79,10 @@ def test_it_ends_with_exactly_the_trials_asked_for():
 
 @pytest.mark.parametrize("name", ["random", "gp"])
 @pytest.mark.parametrize("stored", [False, True], ids=["memory", "sqlite"])
-def test_an_interrupted_study_goes_on_as_if_it_had_never_stopped(name, stored, tmp_path):
+def test_an_interrupted_study_goes_on_as_if_it_had_never_stopped(name, stored, url):
     whole = memory()
     tune(whole, optimizer(name), InlineExecutor(bowl), Budget(9))
-    url = f"{tmp_path}/study.db" if stored else None
-    with open_study(url, "study", space=SPACE, metrics=[ERROR]) as study:
+    with open_study(url if stored else None, "study", space=SPACE, metrics=[ERROR]) as study:
         with pytest.raises(KeyboardInterrupt):
             tune(study, optimizer(name), InlineExecutor(interrupted_at(7)), Budget(9))
         assert [trial.status for trial in study.trials()] == [*[Status.DONE] * 6, Status.RUNNING]
@@ -265,8 +263,8 @@ def test_two_trials_of_one_configuration_are_both_told():
 
 
 @pytest.fixture
-def stored(tmp_path):
-    with open_study(f"{tmp_path}/study.db", "study", space=SPACE, metrics=[ERROR]) as study:
+def stored(url):
+    with open_study(url, "study", space=SPACE, metrics=[ERROR]) as study:
         yield study
 
 
@@ -315,23 +313,19 @@ def test_ctrl_c_just_after_a_trial_is_stored_keeps_it():
     assert [trial.status for trial in study.trials()] == [Status.DONE]
 
 
-PROCESS = """
-import sys
-import warnings
-from collections import Counter
-from tests.run.test_tuning import ERROR, SPACE, InlineExecutor, bowl, optimizer, tune
-from foretune.stores.studies import open_study
-from foretune.run.tuning_loop import Budget
-with open_study(sys.argv[1], "study", space=SPACE, metrics=[ERROR]) as study:
-    tune(study, optimizer(), InlineExecutor(bowl), Budget(12))
-"""
+def tune_with_others(url):
+    with open_study(url, "study", space=SPACE, metrics=[ERROR]) as study:
+        tune(study, optimizer(), InlineExecutor(bowl), Budget(12))
 
 
-def test_processes_share_the_budget_of_a_study(tmp_path):
-    url = f"{tmp_path}/study.db"
-    words = [sys.executable, "-c", PROCESS, url]
-    processes = [subprocess.Popen(words) for _ in range(2)]
-    assert [process.wait() for process in processes] == [0, 0]
+def test_processes_share_the_budget_of_a_study(url):
+    fork = multiprocessing.get_context("fork")
+    processes = [fork.Process(target=tune_with_others, args=(url,)) for _ in range(2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0]
     with open_study(url, "study", space=SPACE, metrics=[ERROR]) as study:
         trials = study.trials()
     assert [trial.number for trial in trials] == list(range(12))

@@ -33,39 +33,56 @@ WITHIN = Limits(wall_seconds=60.0)
 FORKS = ("forked_child_returns", "forked_child_raises", "thread_forks", "fork_unseen_by_python")
 
 
-@pytest.mark.parametrize("what", [*FORKS, "forked_child_answers_late"])
-def test_a_forked_child_that_comes_back_answers_nothing(what):
-    jobs = [job for n in range(4) for job in ((what, n), ("give", 10 + n))]
+@pytest.fixture(scope="module")
+def shared():
+    """A pool of two workers, which are replaced if a trial attacks them."""
     with ProcessPool(attack, workers=2, limits=WITHIN) as pool:
-        found = outcomes(pool, jobs)
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def single():
+    """The same with one worker, where the next trial follows in the same process."""
+    with ProcessPool(attack, limits=WITHIN) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def limited():
+    """The same with tight limits."""
+    with ProcessPool(attack, limits=Limits(wall_seconds=5.0, cpu_seconds=1.5)) as pool:
+        yield pool
+
+
+@pytest.mark.parametrize("what", [*FORKS, "forked_child_answers_late"])
+def test_a_forked_child_that_comes_back_answers_nothing(what, shared):
+    jobs = [job for n in range(4) for job in ((what, n), ("give", 10 + n))]
+    found = outcomes(shared, jobs)
     assert [(o.status, o.result) for o in found] == [(Status.DONE, job[1]) for job in jobs]
 
 
 @pytest.mark.parametrize("text", [b"x", b"x" * 1000, pickle.dumps(("child", 0.0, None))])
-def test_what_a_trial_writes_into_the_channel_is_no_answer(text):
-    with ProcessPool(attack, limits=WITHIN) as pool:
-        found = outcomes(pool, [("give", 1), ("write_into_sockets", text), ("give", 2)])
+def test_what_a_trial_writes_into_the_channel_is_no_answer(text, single):
+    found = outcomes(single, [("give", 1), ("write_into_sockets", text), ("give", 2)])
     assert [o.status for o in found] == [Status.DONE, Status.FAILED, Status.DONE]
     assert found[1].reason == FOREIGN_MESSAGE
     assert found[2].result == 2
 
 
-def test_a_forged_answer_is_refused_before_it_is_unpickled(tmp_path):
+def test_a_forged_answer_is_refused_before_it_is_unpickled(tmp_path, single):
     class Bomb:
         def __reduce__(self):
             return Path.touch, (tmp_path / "exploded",)
 
     message = pickle.dumps((pickle.dumps(5), 0.0, None, Bomb()))
-    with ProcessPool(attack, limits=WITHIN) as pool:
-        forged, later = outcomes(pool, [("forge_an_answer", message), ("give", 2)])
+    forged, later = outcomes(single, [("forge_an_answer", message), ("give", 2)])
     assert (forged.status, forged.reason) == (Status.FAILED, FOREIGN_MESSAGE)
     assert later.result == 2
     assert not (tmp_path / "exploded").exists()
 
 
-def test_a_trial_that_writes_and_hangs_ends_at_once_and_holds_up_nobody():
-    with ProcessPool(attack, workers=2, limits=WITHIN) as pool:
-        found = outcomes(pool, [("write_and_hang", b"x" * 1000), *[("give", n) for n in range(5)]])
+def test_a_trial_that_writes_and_hangs_ends_at_once_and_holds_up_nobody(shared):
+    found = outcomes(shared, [("write_and_hang", b"x" * 1000), *[("give", n) for n in range(5)]])
     assert found[0].reason == FOREIGN_MESSAGE
     assert [o.result for o in found[1:]] == list(range(5))
 
@@ -82,23 +99,21 @@ def test_an_answer_that_never_ends_costs_its_trial_and_holds_up_nobody():
     assert (order[5].key, order[5].reason) == (hanging, UNFINISHED_ANSWER)
 
 
-def test_what_is_said_without_a_trial_costs_no_trial():
-    with ProcessPool(attack, limits=WITHIN) as pool:
-        [given] = outcomes(pool, [("write_later", b"x" * 100)])
-        assert given.result == "given"
-        time.sleep(1.0)
-        with warns("idle-message"):
-            pool.submit(("give", 5))
-        [outcome] = pool.results()
+def test_what_is_said_without_a_trial_costs_no_trial(single):
+    [given] = outcomes(single, [("write_later", b"x" * 100)])
+    assert given.result == "given"
+    time.sleep(1.0)
+    with warns("idle-message"):
+        single.submit(("give", 5))
+    [outcome] = single.results()
     assert outcome.result == 5
 
 
 @pytest.mark.parametrize(
     ("first", "last", "reason"), [(3, 1000, ""), (3, 20_000, CHANNEL_CLOSED), (0, 3, "")]
 )
-def test_closing_descriptors_costs_at_most_the_trial(first, last, reason):
-    with ProcessPool(attack, limits=WITHIN) as pool:
-        closed, later = outcomes(pool, [("close_descriptors", first, last), ("give", 2)])
+def test_closing_descriptors_costs_at_most_the_trial(first, last, reason, single):
+    closed, later = outcomes(single, [("close_descriptors", first, last), ("give", 2)])
     assert closed.reason == reason
     assert later.result == 2
 
@@ -114,10 +129,9 @@ def test_a_parent_does_not_wait_for_a_worker_that_does_not_read():
     assert later.result == 2
 
 
-def test_large_jobs_and_results_travel_whole():
+def test_large_jobs_and_results_travel_whole(single):
     sent = os.urandom(5 * 2**20)
-    with ProcessPool(attack, limits=WITHIN) as pool:
-        assert outcomes(pool, [("give", sent)])[0].result == sent
+    assert outcomes(single, [("give", sent)])[0].result == sent
 
 
 # Output
@@ -174,14 +188,12 @@ def test_nothing_is_hidden_that_fits_into_beginning_and_end():
         ("burn", Status.TIMEOUT),
     ],
 )
-def test_daemons_end_with_their_trial(ending, status, tmp_path):
+def test_daemons_end_with_their_trial(ending, status, tmp_path, limited):
     file = tmp_path / "daemon"
-    limits = Limits(wall_seconds=5.0, cpu_seconds=1.5)
-    with ProcessPool(attack, limits=limits) as pool:
-        [outcome] = outcomes(pool, [("start_daemon", file, ending)])
-        assert outcome.status is status
-        assert gone(int(file.read_text()), within=10.0)
-        assert outcomes(pool, [("give", 2)])[0].result == 2
+    [outcome] = outcomes(limited, [("start_daemon", file, ending)])
+    assert outcome.status is status
+    assert gone(int(file.read_text()), within=10.0)
+    assert outcomes(limited, [("give", 2)])[0].result == 2
 
 
 def test_daemons_end_when_the_parent_is_killed(tmp_path):
@@ -202,15 +214,13 @@ def test_daemons_end_when_the_parent_is_killed(tmp_path):
     assert gone(int(file.read_text()), within=10.0)
 
 
-def test_a_command_that_a_trial_leaves_behind_ends_with_it(tmp_path):
-    with ProcessPool(attack, limits=WITHIN) as pool:
-        [outcome] = outcomes(pool, [("leave_command", tmp_path / "command")])
-        assert gone(outcome.result, within=10.0)
+def test_a_command_that_a_trial_leaves_behind_ends_with_it(tmp_path, single):
+    [outcome] = outcomes(single, [("leave_command", tmp_path / "command")])
+    assert gone(outcome.result, within=10.0)
 
 
-def test_a_pool_of_processes_serves_several_trials():
-    with ProcessPool(attack, limits=WITHIN) as pool:
-        found = outcomes(pool, [("keep_a_pool", -n) for n in range(5)])
+def test_a_pool_of_processes_serves_several_trials(single):
+    found = outcomes(single, [("keep_a_pool", -n) for n in range(5)])
     assert [(o.result, o.reason) for o in found] == [(n, "") for n in range(5)]
 
 
@@ -225,9 +235,8 @@ def test_a_result_over_its_limit_is_refused_and_told_of():
     assert found[0].result == found[3].result  # the worker is kept
 
 
-def test_an_error_without_words_costs_its_trial_and_no_worker():
-    with ProcessPool(attack, limits=WITHIN) as pool:
-        found = outcomes(pool, ["pid", "raise_silently", "pid"])
+def test_an_error_without_words_costs_its_trial_and_no_worker(single):
+    found = outcomes(single, ["pid", "raise_silently", "pid"])
     assert found[1].reason == "SilentError, whose message cannot be shown"
     assert found[0].result == found[2].result
 
@@ -337,8 +346,8 @@ def test_trials_and_replaced_workers_leave_nothing_behind():
     with ProcessPool(attack, workers=2, limits=WITHIN) as pool:
         outcomes(pool, [("give", 1)] * 2)
         during = held()
-        outcomes(pool, [("give", n) for n in range(200)])
-        outcomes(pool, [job for n in range(10) for job in ("die", ("give", n))])
+        outcomes(pool, [("give", n) for n in range(50)])
+        outcomes(pool, [job for n in range(4) for job in ("die", ("give", n))])
         outcomes(pool, [("give", 1)] * 2)
         assert held() == during
     end = time.monotonic() + 5

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from foretune._base.arrays import Bools, Floats
 from foretune.errors import ExperienceError, UsageError
 from foretune.experience.curves import Curve, CurveColumns
-from foretune.space import Encoded
+
+if TYPE_CHECKING:
+    # Whoever runs trials imports this module, and needs no space.
+    from foretune.space import Encoded
 
 
 class Direction(StrEnum):
@@ -113,7 +116,7 @@ class TaskRecords:
     """All n evaluations of one task, in the order they were recorded."""
 
     name: str
-    table: Encoded
+    table: "Encoded"
     """The configurations of the whole experience, each once."""
     config_index: NDArray[np.int32]
     """(n,), the row of `table` that was evaluated."""
@@ -131,7 +134,7 @@ class TaskRecords:
         return len(self.config_index)
 
     @cached_property
-    def configs(self) -> Encoded:
+    def configs(self) -> "Encoded":
         """The n configurations, row by row beside `losses` (unlike `table`)."""
         return self.table.take(self.config_index.astype(np.int64))
 
