@@ -122,7 +122,7 @@ def test_ctrl_c_before_a_trial_has_ended_is_a_stop(foretune, train: Path, monkey
 
 def test_the_help_says_where_the_demo_comes_from(foretune) -> None:
     _, shown, _ = foretune("fit", "--help")
-    assert "--demo On a table of credits that comes along." in " ".join(shown.split())
+    assert "--demo Use a table of credits that is included." in " ".join(shown.split())
 
 
 @pytest.mark.usefixtures("trials_here")

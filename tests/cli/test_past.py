@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from foretune.cli.past_runs import carry_over_past, check_out_is_not_source, open_past_runs, rename
+from foretune.cli.past_run_alignment import carry_over_past
+from foretune.cli.past_run_names import rename
+from foretune.cli.past_runs import check_out_is_not_source, open_past_runs
 from foretune.errors import ExperienceError, MissingExtraError, UsageError
 from foretune.experience import Direction, Experience, Metric, Status
 from foretune.space import Space

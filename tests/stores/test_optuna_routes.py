@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from foretune.cli.past_runs import carry_over_past, open_past_runs
+from foretune.cli.past_run_alignment import carry_over_past
+from foretune.cli.past_runs import open_past_runs
 from foretune.experience import Metric, Status
 from foretune.stores import import_experience
 from foretune.stores.optuna.past_studies import past_studies

@@ -36,9 +36,7 @@ def load_or_make(
     make: Callable[[], Made],
     save: Callable[[Any, Path], None],
 ) -> Made:
-    """Load the result for this key if there is one; otherwise make it, and save it unless it is
-    None.
-    """
+    """Load the result for this key, or make it and save it. None is not saved."""
     path = cached_path(kind, key)
     # A damaged file is made again, and so is one of another version or another user.
     with contextlib.suppress(ForetuneError, OSError, KeyError, ValueError, TypeError):

@@ -49,9 +49,7 @@ def hold_lock(path: Path) -> Iterator[None]:
 
 
 def try_lock(path: Path) -> IO[bytes] | None:
-    """Return the lock of a file, held until the stream is closed; None if another process has
-    it.
-    """
+    """Return the lock of a file, held until the stream is closed; None if it is taken."""
     stream = path.open("ab")
     try:
         _take(stream, wait=False)

@@ -28,43 +28,62 @@ STOPPED = 130
 @click.command("fit")
 @click.argument("data", type=FILE, required=False)
 @click.option("--target", metavar="COLUMN", help="The column to predict.")
-@click.option("--trials", type=click.IntRange(1), help="How many; 50 if no --time is given.")
 @click.option(
-    "--time", "time_", type=seconds, metavar="TIME", help="For search and model, e.g. 10m."
+    "--trials",
+    type=click.IntRange(1),
+    help="Number of trials. Default: 50, or what fits in --time.",
+)
+@click.option(
+    "--time",
+    "time_",
+    type=seconds,
+    metavar="TIME",
+    help="Time for the search and the model, such as 10m.",
 )
 @click.option("--metric", metavar="NAME", help="What to optimise: log_loss, accuracy, "
               "balanced_accuracy, auc, f1_macro, matthews, brier; r2, rmse, mae, "
-              "median_absolute_error, mape. The first of each if not given.")  # fmt: skip
+              "median_absolute_error, mape. Default: log_loss or r2.")  # fmt: skip
 @click.option("--test", type=FILE, help="A table to score the final model on.")
 @click.option(
-    "--task", type=click.Choice(["classification", "regression"]), help="Else by the target."
+    "--task",
+    type=click.Choice(["classification", "regression"]),
+    help="Default: decided by the target.",
 )
-@click.option("--group", metavar="COLUMN", help="Rows of one value, such as those of a customer, "
-              "are scored by models that have seen none of them.")  # fmt: skip
-@click.option("--order", metavar="COLUMN", help="Dates or numbers: rows are scored by models of "
-              "earlier ones.")  # fmt: skip
-@click.option("--weight", metavar="COLUMN", help="How much rows count, in learning and in scores; "
-              "0 leaves one out.")  # fmt: skip
-@click.option("--ignore", metavar="A,B", help="Columns that are not learnt from; "
-              "one that has a comma in double quotes.")  # fmt: skip
-@click.option("--space", metavar="NAME", help="`foretune spaces` lists them.")
-@click.option("--only", metavar="A,B", help="Only these estimators, e.g. lightgbm,rf.")
-@click.option("--method", default="auto", show_default=True, help="`foretune methods` lists them.")
+@click.option("--group", metavar="COLUMN", help="Rows with the same value, such as those of one "
+              "customer, are scored by models that have seen none of them.")  # fmt: skip
+@click.option("--order", metavar="COLUMN", help="Dates or numbers. Rows are scored by models of "
+              "earlier rows.")  # fmt: skip
+@click.option("--weight", metavar="COLUMN", help="How much rows count, in learning and in scores. "
+              "Rows with 0 are left out.")  # fmt: skip
+@click.option("--ignore", metavar="A,B", help="Columns to leave out. Put a name with a comma in "
+              "double quotes.")  # fmt: skip
+@click.option("--space", metavar="NAME", help="Search space; `foretune spaces` lists them.")
+@click.option("--only", metavar="A,B", help="Use only these estimators, such as lightgbm,rf.")
+@click.option(
+    "--method",
+    default="auto",
+    show_default=True,
+    help="Search method; `foretune methods` lists them.",
+)
 @click.option("--ensemble", type=click.IntRange(1), metavar="K",
-              help="Blend at most K pipelines; 5 if not given, 1 is the best alone.")  # fmt: skip
-@click.option("--jobs", type=click.IntRange(1), help="Worker processes; one a core if not given.")
+              help="Blend at most K pipelines. 1 takes only the best. Default: 5.")  # fmt: skip
+@click.option(
+    "--jobs", type=click.IntRange(1), help="Worker processes. Default: one for each core."
+)
 @executor_options
 @click.option("--time-limit", type=seconds, metavar="TIME", default="120s", show_default=True,
-              help="Of one trial.")  # fmt: skip
+              help="Time limit of one trial.")  # fmt: skip
 @click.option("--memory", "memory_", type=memory, metavar="SIZE", default="4GB", show_default=True,
-              help="Of one worker process.")  # fmt: skip
+              help="Memory limit of one worker process.")  # fmt: skip
 @click.option("--seed", type=SEED, default=0, show_default=True)
-@click.option("--store", metavar="URL", help="An Optuna storage; else a file in the folder.")
-@click.option("--mlflow", metavar="URI", help="Log trials there; else MLFLOW_TRACKING_URI.")
-@click.option("--no-transfer", is_flag=True, help="Start from nothing.")
-@click.option("--no-remember", is_flag=True, help="Add nothing to your experience.")
-@click.option("-o", "--out", type=FILE, help="Folder of model, report and trials.")
-@click.option("--demo", is_flag=True, help="On a table of credits that comes along.")
+@click.option("--store", metavar="URL", help="Optuna storage. Default: a file in the folder.")
+@click.option(
+    "--mlflow", metavar="URI", help="Also log trials there. Default: MLFLOW_TRACKING_URI."
+)
+@click.option("--no-transfer", is_flag=True, help="Do not start from past experience.")
+@click.option("--no-remember", is_flag=True, help="Do not add the trials to your experience.")
+@click.option("-o", "--out", type=FILE, help="Folder for the model, the report and the trials.")
+@click.option("--demo", is_flag=True, help="Use a table of credits that is included.")
 def fit_command(
     data: Path | None,
     target: str | None,
@@ -96,8 +115,8 @@ def fit_command(
 ) -> None:
     """Find, fit and save a strong model for the table DATA (CSV or Parquet).
 
-    It starts from what worked on other datasets, so a few trials go far. Ctrl-C at any time
-    leaves the model of the best so far; the same command goes on from there.
+    The search starts from what worked on other datasets, so a few trials are enough. After
+    Ctrl-C, the model of the best trials so far is saved, and the same command goes on.
 
     \b
     Examples:
@@ -178,9 +197,9 @@ def _source(
 
 
 def run_job(job: "Job", mlflow: str | None = None) -> None:
-    """Run a job, show how far it is, and tell what came of it.
+    """Run a job, show its progress, and print its result. After Ctrl-C, end the program.
 
-    mlflow: the URI under which trials are also logged. Ends the program after Ctrl-C.
+    mlflow: the URI under which trials are also logged.
     """
     from foretune.automl.trial_search import StoppedBeforeAnyTrial
     from foretune.cli.fit_result import tell_result

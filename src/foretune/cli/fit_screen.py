@@ -21,8 +21,7 @@ from foretune.run.tuning_loop import SILENT_WATCH, Watch
 
 
 class FitScreen(JobListener):
-    """Shows the events of a fit. Use it in a `with` statement, which removes the display at the
-    end.
+    """Shows the events of a fit. At the end of its `with` statement, the display is removed.
 
     mlflow: the URI under which trials are also logged.
     """

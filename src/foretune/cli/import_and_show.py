@@ -1,8 +1,10 @@
 """`foretune import` and `foretune show`: read past evaluations, and summarise them."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,35 +13,42 @@ from foretune.cli.names import names_in
 from foretune.cli.output_paths import check_experience_out
 from foretune.errors import UsageError
 
+if TYPE_CHECKING:
+    from foretune.stores import TableColumns
+
 OWN_KINDS = ("table", "optuna", "mlflow", "ray")
 KINDS = (*OWN_KINDS, *sorted(entry.name for entry in entry_points(group="foretune.importers")))
 """Names of importers, found without importing any. A test compares them with the importers."""
 
 TAKERS = {
-    "--space": ("table", "mlflow", "ray"),
-    "--task": ("table", "mlflow"),
-    "--value": ("table", "mlflow", "ray", "icml2020"),
-    "--config-column": ("table",),
-    "--config-prefix": ("table",),
-    "--seconds": ("table",),
-    "--step": ("table",),
-    "--status": ("table",),
-    "--fidelity": ("table",),
-    "--ignore": ("table", "mlflow", "ray"),
-    "--study": ("optuna", "mlflow"),
-    "--missing": ("optuna",),
-    "--space-id": ("hpob",),
+    "space": ("table", "mlflow", "ray"),
+    "task": ("table", "mlflow"),
+    "value": ("table", "mlflow", "ray", "icml2020"),
+    "config_column": ("table",),
+    "config_prefix": ("table",),
+    "seconds": ("table",),
+    "step": ("table",),
+    "status": ("table",),
+    "fidelity": ("table",),
+    "ignore": ("table", "mlflow", "ray"),
+    "study": ("optuna", "mlflow"),
+    "missing": ("optuna",),
+    "space_id": ("hpob",),
 }
 """The kinds that each option is for."""
 
 
 def _check_options(kind: str, given: Mapping[str, object]) -> None:
     """Refuse options that belong to other kinds."""
-    for option, value in given.items():
-        if value and kind not in TAKERS[option]:
+    for name, value in given.items():
+        if value and kind not in TAKERS[name]:
+            option = f"--{name.replace('_', '-')}"
             raise UsageError(
-                f"the option {option} belongs to {', '.join(TAKERS[option])}, but the kind is "
-                f"'{kind}': leave it out"
+                f"the option {option} belongs to {', '.join(TAKERS[name])}, but the kind is "
+                f"'{kind}': leave it out",
+                rule="foreign-option",
+                field=option,
+                value=kind,
             )
 
 
@@ -100,7 +109,6 @@ def _save_inferred_space(path: Path, space: str) -> None:
 )
 @click.option(
     "--value",
-    "values",
     multiple=True,
     metavar="COLUMN:min|max",
     help="A metric, and which way is better. A column of lists (JSON in CSV) holds learning "
@@ -149,7 +157,6 @@ def _save_inferred_space(path: Path, space: str) -> None:
 )
 @click.option(
     "--study",
-    "studies",
     multiple=True,
     help="Read only this study (optuna) or experiment (mlflow). Repeatable.",
 )
@@ -159,24 +166,7 @@ def _save_inferred_space(path: Path, space: str) -> None:
     help="Trials that lack a value get its default or a random one, or are left out (optuna).",
 )
 @click.option("--space-id", metavar="ID", help="The search space to read (hpob).")
-def import_command(
-    kind: str,
-    source: str,
-    out: Path,
-    space: Path | None,
-    task: str | None,
-    values: tuple[str, ...],
-    config_column: str | None,
-    config_prefix: str | None,
-    seconds: str | None,
-    step: str | None,
-    status: str | None,
-    fidelity: str | None,
-    ignore: str | None,
-    studies: tuple[str, ...],
-    missing: str | None,
-    space_id: str | None,
-) -> None:
+def import_command(kind: str, source: str, out: Path, **given: Any) -> None:
     """Turn past evaluations into an experience file.
 
     \b
@@ -203,57 +193,38 @@ def import_command(
     from foretune._base.progress import beating
     from foretune._base.terminal import TerminalProgress
     from foretune.experience.summary import summarise
-    from foretune.stores import TableColumns, import_experience
+    from foretune.stores import import_experience
 
     check_experience_out(out)
-    _check_apart(out, source, space)
-    _check_options(
-        kind,
-        {
-            "--space": space,
-            "--task": task,
-            "--value": values,
-            "--config-column": config_column,
-            "--config-prefix": config_prefix,
-            "--seconds": seconds,
-            "--step": step,
-            "--status": status,
-            "--fidelity": fidelity,
-            "--ignore": ignore,
-            "--study": studies,
-            "--missing": missing,
-            "--space-id": space_id,
-        },
-    )
-    columns = TableColumns(
-        task=task,
-        values=_values(values),
-        config_column=config_column,
-        config_prefix=config_prefix,
-        status=status,
-        seconds=seconds,
-        step=step,
-        fidelity=fidelity,
-        space=space,
-        ignored=names_in(ignore),
-    )
+    _check_apart(out, source, given["space"])
+    _check_options(kind, given)
     progress = TerminalProgress()
     experience = import_experience(
         kind,
         source,
-        columns=columns,
-        space_id=space_id,
-        studies=studies,
-        missing=missing,
+        columns=_table_columns(**given),
+        space_id=given["space_id"],
+        studies=given["study"],
+        missing=given["missing"],
         progress=progress,
     )
     experience.save(out, progress=progress)
     with beating(progress, "summing up"):
         summary = summarise(experience)
     click.echo(summary)
-    if kind in ("table", "mlflow", "ray") and space is None:
+    if kind in TAKERS["space"] and given["space"] is None:
         _save_inferred_space(out.with_suffix(".space.json"), experience.space.to_json())
     click.echo(f"\nSaved {out}")
+
+
+def _table_columns(value: tuple[str, ...], ignore: str | None, **others: Any) -> "TableColumns":
+    """Return the meaning of columns, as the options say."""
+    from foretune.stores import TableColumns
+
+    meanings = {
+        each.name: others[each.name] for each in fields(TableColumns) if each.name in others
+    }
+    return TableColumns(values=_values(value), ignored=names_in(ignore), **meanings)
 
 
 @click.command("show")

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from foretune.methods.zero_shot.portfolio import Portfolio
 
 SHIPPED = ("catboost", "lightgbm", "mlp", "xgboost", "zaml")
-"""Shipped portfolios, written out so that `--help` need not import them; a test compares."""
+"""Shipped portfolios, written out so that `--help` is instant. A test compares them."""
 BUILDERS = ("naive", "surrogate", "obo", "mf")
-"""The builders, written out for the same reason."""
+"""The builders, written out, too."""
 LENGTH = 8
 NORMALISATION_WORDS = {
-    "red": "relative error difference to the mean of a task's 10 best; below 0 is better than that",
+    "red": "relative error difference to the mean of a task's 10 best; below 0 is better",
     "rank": "as ranks",
 }
 """Explanations of how losses were normalised. A test compares them."""

@@ -15,11 +15,11 @@ from foretune.cli.names import names_in
     "-o",
     "--out",
     type=click.Path(path_type=Path),
-    help="A .csv, .tsv or .parquet file; else CSV on standard output.",
+    help="A .csv, .tsv or .parquet file. Default: CSV on standard output.",
 )
-@click.option("--probabilities", is_flag=True, help="Also one column a class, TARGET=CLASS.")
-@click.option("--keep", metavar="A,B", help="Copy these columns of DATA, e.g. id,name; "
-              "one that has a comma in double quotes.")  # fmt: skip
+@click.option("--probabilities", is_flag=True, help="Add a column TARGET=CLASS for each class.")
+@click.option("--keep", metavar="A,B", help="Copy these columns of DATA, such as id,name. Put "
+              "a name with a comma in double quotes.")  # fmt: skip
 @click.option("--raw", is_flag=True, help="Write texts as they are. Default: in CSV, an apostrophe "
               "stands before texts that a spreadsheet would run as formulas.")  # fmt: skip
 def predict_command(
@@ -28,8 +28,8 @@ def predict_command(
     """Predict the target for every row of DATA with a MODEL that `foretune fit` has written.
 
     DATA is a CSV, TSV or Parquet file with the columns of the table that MODEL was fitted to, in
-    any order; others are ignored. Files of any size are read in parts. The prediction is named
-    like the target.
+    any order. Other columns are ignored. Files of any size are read in parts. The column of
+    predictions has the name of the target.
 
     \b
     Examples:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import click
 
 SEED = click.IntRange(0, 2**32 - 1)
-"""The seeds that the library takes, written out so that `--help` is instant; a test compares."""
+"""The seeds that the library takes, written out so that `--help` is instant. A test compares."""
 
 
 def seconds(text: str) -> float:

@@ -18,20 +18,23 @@ if TYPE_CHECKING:
 
 @click.command("suggest")
 @click.argument("data", type=click.Path(path_type=Path))
-@click.option("--target", required=True, metavar="COLUMN", help="What is to be predicted.")
-@click.option("-k", "length", type=click.IntRange(1), default=5, show_default=True)
-@click.option("--metric", metavar="NAME", help="Else as `foretune fit` chooses.")
-@click.option("--space", type=click.Choice(SHIPPED_SPACES), help="Else the pipelines for the task.")
+@click.option("--target", required=True, metavar="COLUMN", help="The column to predict.")
+@click.option("-k", "length", type=click.IntRange(1), default=5, show_default=True,
+              help="Number of configurations.")  # fmt: skip
+@click.option("--metric", metavar="NAME", help="Default: that of `foretune fit`.")
+@click.option("--space", type=click.Choice(SHIPPED_SPACES), help="Default: pipelines for the task.")
 @click.option(
-    "--task", type=click.Choice(["classification", "regression"]), help="Else by the target."
+    "--task",
+    type=click.Choice(["classification", "regression"]),
+    help="Default: decided by the target.",
 )
-@click.option("--only", metavar="NAMES", help="Only these estimators, e.g. lightgbm,rf.")
+@click.option("--only", metavar="NAMES", help="Use only these estimators, such as lightgbm,rf.")
 @click.option("--group", metavar="COLUMN", help="As in `foretune fit`.")
 @click.option("--order", metavar="COLUMN", help="As in `foretune fit`.")
 @click.option("--weight", metavar="COLUMN", help="As in `foretune fit`.")
-@click.option("--ignore", metavar="A,B", help="Columns that are not learnt from; "
-              "one that has a comma in double quotes.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--ignore", metavar="A,B", help="Columns to leave out. Put a name with a comma in "
+              "double quotes.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 def suggest_command(
     data: Path,
     target: str,
@@ -48,8 +51,8 @@ def suggest_command(
 ) -> None:
     """Print the configurations that past datasets recommend for DATA, without running any.
 
-    DATA is a CSV or Parquet table. Datasets that are like it count more. Where you have searched
-    this very table before, the best that was found comes first.
+    DATA is a CSV or Parquet table. Similar datasets count more. If you have already
+    searched this table, its best configuration comes first.
 
     \b
     Examples:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from foretune.cli.executor_options import executor_options
-from foretune.cli.past_runs import PastRuns, carry_over_past, check_out_is_not_source, rename
-from foretune.cli.past_runs import open_past_runs as opened_past
+from foretune.cli.past_run_alignment import carry_over_past
+from foretune.cli.past_run_names import rename
+from foretune.cli.past_runs import PastRuns, check_out_is_not_source, open_past_runs
 from foretune.cli.quantities import SEED, memory, seconds
 from foretune.cli.tune_options import resolve_metrics, resolve_space
 from foretune.cli.tune_output import FinishedSearch, Outputs, report_search
@@ -54,7 +55,7 @@ LONGEST_NAME = 200
               help="The name in past runs, and the new one; NAME:OLD=NEW for choices.")  # fmt: skip
 @click.option("--method", default="auto", show_default=True, help="`foretune methods` lists them.")
 @click.option("--metric", "metrics", multiple=True, metavar="NAME[:min|max]",
-              help="What to optimise, of several numbers that return. Repeatable.")  # fmt: skip
+              help="Which of the returned numbers to optimise. Repeatable.")  # fmt: skip
 @click.option(
     "--direction", type=click.Choice(["min", "max"]), help="Which way is better. Default: min."
 )
@@ -214,7 +215,7 @@ def _past(
                 f"{option} describes past runs, but got '{texts[0]}' without any: give an "
                 "--experience"
             )
-    past = opened_past(experience, store=store, study=study)
+    past = open_past_runs(experience, store=store, study=study)
     rename(past, renamed)
     return past
 

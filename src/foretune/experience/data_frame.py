@@ -174,10 +174,10 @@ def _column(frame: pd.DataFrame, name: str) -> "pd.Series[Any]":
 
 
 def numbers_of(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
-    """The numbers, or seconds, in a column."""
+    """Return the numbers, or the seconds of durations, in a column."""
     column = _column(frame, name)
     if pd.api.types.is_timedelta64_dtype(column.dtype):
-        column = column.dt.total_seconds()  # the unit of the numbers differs by origin
+        column = column.dt.total_seconds()  # the unit of the numbers depends on their origin
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         raise ExperienceError(
             f"column '{name}' must hold numbers, but got moments such as {column.iloc[0]}: name "

@@ -95,9 +95,9 @@ class Experience(ExperienceData):
         splits: Splits | None = None,
         starts: Starts | None = None,
     ) -> Self:
-        """Build a table from one (tasks, configurations) matrix a metric; NaN is not recorded.
+        """Build a table from one (tasks, configurations) matrix for each metric; NaN is a gap.
 
-        `failed` marks evaluations that were tried and failed; `seconds` says how long each took.
+        `failed` marks evaluations that were tried and failed. `seconds` says how long each took.
         """
         shape = (len(tasks), len(configs))
         columns = columns_of_matrices(metrics, matrices, shape, seconds=seconds, failed=failed)
@@ -156,7 +156,7 @@ class Experience(ExperienceData):
         write_experience(self, Path(path), progress)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one readable row an evaluation, with all that is known of it."""
+        """Return one readable row for each evaluation, with everything that is known of it."""
         from foretune.experience.data_frame import to_frame
 
         return to_frame(self)

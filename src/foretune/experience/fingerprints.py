@@ -36,11 +36,11 @@ def fingerprint_of_evaluations(experience: ExperienceData) -> str:
 
 
 def fingerprint_of_lessons(experience: ExperienceData) -> str:
-    """Return a hash (hex), equal if a method learns the same: it also covers durations,
-    meta-features and the tasks for validation.
+    """Return a hash (hex), equal if a method learns the same.
 
-    Priors are stored under this hash, and must be found again. So the training tasks are part of
-    it only if they are not all the other tasks.
+    It covers durations, meta-features and the tasks for validation. Priors are stored under this
+    hash, and must be found again. So the training tasks are part of it only if they are not all the
+    other tasks.
     """
     split = learning_split(experience)
     said = [fingerprint_of_evaluations(experience), experience.meta_features, split.validation]

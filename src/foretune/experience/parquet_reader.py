@@ -80,7 +80,7 @@ def read_experience(
     progress.start("opening the experience", None)
     try:
         _check_file(path)
-        # The file is opened once, so a process that replaces it meanwhile does no harm.
+        # The file is opened once, so another process may replace it meanwhile.
         with (
             pa.OSFile(os.fsencode(path)) as opened,
             pq.ParquetFile(opened, thrift_string_size_limit=LARGEST_TEXT) as file,
@@ -126,7 +126,7 @@ def _check_file(path: Path) -> None:
             field="path",
             value=path,
         )
-    # A file that is named like a Parquet file, and is none, was probably one and is damaged.
+    # A file with the name of a Parquet file was probably one before it was damaged.
     if path.suffix.lower() not in ("", SUFFIX) and not _begins_as_parquet(path):
         raise _NotReadableError(
             f"an experience file is a Parquet file, but '{path}' is none: "

@@ -214,7 +214,7 @@ def _metadata(experience: ExperienceData, in_rows: bool) -> dict[bytes, bytes]:
 
 
 def _version(experience: ExperienceData, in_rows: bool) -> int:
-    """Return the lowest version that says all, so that older releases read what they can."""
+    """Return the lowest version that can express the file, so that older releases can read it."""
     if experience.curves is not None:
         return VERSION_WITH_CURVES
     return VERSION_IN_ROWS if in_rows else VERSION

@@ -57,7 +57,7 @@ def _with_runs_of_their_own(
     tasks = {number: _SourceTask(parts[number].experience, name) for number in numbers}
     kept = list(numbers)
     for one in reversed(numbers):
-        # One at a time, because each of several tasks may lie within another one.
+        # One at a time, because each of several tasks may be contained in another one.
         if any(tasks[one].is_within(tasks[other]) for other in kept if other != one):
             kept.remove(one)
     return kept

@@ -42,7 +42,7 @@ def _sizes(experience: ExperienceData) -> list[tuple[str, str]]:
 
 
 def _curve_sizes(experience: ExperienceData) -> list[tuple[str, str]]:
-    """How many curves there are, how long they are, and how many trials were stopped early."""
+    """Return how many curves there are, how long they are, and how many were stopped early."""
     curves = experience.curves
     if curves is None:
         return []

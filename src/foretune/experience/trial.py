@@ -21,9 +21,9 @@ class Trial:
     """Its place in the study, in the order in which trials began. The first is 0."""
     config: dict[str, Any]
     status: Status = Status.RUNNING
-    """RUNNING also while it waits to be run again."""
+    """RUNNING, even while it waits to be run again."""
     values: Mapping[str, float] = field(default_factory=dict)
-    """By the name of the metric, each in its own direction, with all other numbers that the trial
+    """{metric: value}, each in its own direction, with all other numbers that the trial
     returned."""
     seconds: float = math.nan
     """NaN if unknown."""

@@ -53,9 +53,7 @@ class Importance:
 
 
 def importance(configs: Encoded, losses: Floats, *, seed: int) -> Importance:
-    """Return the effects of the hyperparameters on losses (n,). Losses that are not finite are left
-    out.
-    """
+    """Return the effects of the hyperparameters on losses (n,), ignoring those not finite."""
     rng = np.random.default_rng(seed)
     usable = np.flatnonzero(np.isfinite(losses))
     if len(usable) > MOST_TRIALS:

@@ -110,8 +110,7 @@ def _metrics(story: Story, columns: StoryColumns) -> list[dict[str, Any]]:
 
 
 def _front(story: Story, columns: StoryColumns) -> dict[str, Any]:
-    """Return the trials that no other beats in the first two metrics, and a picture with all of
-    them.
+    """Return the trials that no other beats in the first two metrics, and a picture of them.
 
     The ends of a front are bad in one of the metrics, and would lie outside other pictures.
     """
@@ -156,9 +155,7 @@ def _hyperparameters(story: Story, columns: StoryColumns, found: Importance) -> 
 
 
 def _algorithms(story: Story, configs: Encoded, rows: dict[int, int]) -> dict[str, Any]:
-    """Return the algorithms with their colours, which all pictures share, and the map of
-    pipelines.
-    """
+    """Return the algorithms with the colours of all pictures, and the map of pipelines."""
     choice = story.naming
     tried = [] if choice is None else list(map(_text, story.space.parameters[choice].choices))
     points = story.embedding or ()

@@ -209,7 +209,5 @@ def main_choice(space: Space) -> int | None:
 
 
 def _short(name: str) -> str:
-    """Return a hyperparameter's name without its stage and algorithm, which the step shows
-    already.
-    """
+    """Return a hyperparameter's name without the stage and algorithm that the step shows."""
     return name.rpartition(":")[2]

@@ -46,9 +46,7 @@ def _named_rows(story: Story) -> Ints:
 
 
 def thin_curve(curve: list[float]) -> tuple[list[int], list[float]]:
-    """Return at most `RANDOM_POINTS` points of a curve, both ends among them, and their
-    positions.
-    """
+    """Return at most `RANDOM_POINTS` points of a curve, with both ends, and their positions."""
     n, half = len(curve), RANDOM_POINTS // 2
     if n <= RANDOM_POINTS:
         return list(range(n)), curve

@@ -33,7 +33,7 @@ def row_hashes(values: Floats) -> NDArray[np.uint64]:
     hashes = np.empty(len(values), dtype=np.uint64)
     for part in parts(len(values)):
         bits = values[part].view(np.uint64)
-        # Small whole numbers differ only in their highest bits, and a product carries bits up.
+        # Small whole numbers differ only in their highest bits. A product carries bits up.
         mixed = (bits ^ (bits >> np.uint64(29))) * _factors(values.shape[1])
         hashes[part] = (mixed ^ (mixed >> np.uint64(32))).sum(axis=1, dtype=np.uint64)
     return hashes
@@ -110,7 +110,7 @@ def same_rows(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np
 
 
 def same_keys(keys: NDArray[np.void]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return what `same_rows` returns, by exact keys: for rows that share a hash by chance."""
+    """Return what `same_rows` returns, by exact keys instead of hashes."""
     _, some, inverse = np.unique(keys, return_index=True, return_inverse=True)
     order = np.argsort(some)
     rank = np.empty(len(order), dtype=np.int32)

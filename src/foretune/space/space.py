@@ -341,7 +341,7 @@ class Encoded:
 
     @cached_property
     def codes(self) -> Floats:
-        """(n, H), one column a hyperparameter in [0, 1], and -1 where inactive."""
+        """(n, H), one column for each hyperparameter in [0, 1], and -1 where inactive."""
         return freeze(unit_cube.unit_codes(self.space.parameters, self.values))
 
     def take(self, index: ArrayLike) -> "Encoded":

@@ -134,7 +134,7 @@ class _StructureReader:
         if home is None:
             raise _MisfitError
         if isinstance(condition, given.NotEqualsCondition):
-            # An inactive parent differs from the value too, so the child can be active elsewhere.
+            # An inactive parent also differs from the value, so the child can be active elsewhere.
             return _Home(home.stage, frozenset(range(len(self.parameters[home.stage].choices))))
         return home
 

@@ -1,4 +1,4 @@
-"""The numeric faces of configurations: the unit cube, and one code for each hyperparameter."""
+"""Configurations as numbers: the unit cube, and one code for each hyperparameter."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,7 +35,7 @@ def _unit_columns(parameter: Parameter, values: Floats) -> Floats:
 
 
 def unit_codes(parameters: Sequence[Parameter], values: Floats) -> Floats:
-    """Return (n, H), one column a hyperparameter in [0, 1], and -1 where inactive."""
+    """Return (n, H), one column for each hyperparameter in [0, 1], and -1 where inactive."""
     units = [p.to_unit(values[:, column]) for column, p in enumerate(parameters)]
     return np.where(np.isnan(values), INACTIVE_CODE, np.column_stack(units))
 

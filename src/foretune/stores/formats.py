@@ -20,9 +20,7 @@ from foretune.experience import Direction, Experience
 
 @dataclass(frozen=True)
 class TableColumns:
-    """The meaning of the columns of a table (importer `table`), or the metrics and the space of
-    runs (importers `mlflow` and `ray`).
-    """
+    """The meaning of a table's columns, or the metrics and the space of runs (`mlflow`, `ray`)."""
 
     task: str | None = None
     """The column that names the task."""

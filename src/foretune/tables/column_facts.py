@@ -1,4 +1,4 @@
-"""The facts about one column: each is found out once, when it is first asked for."""
+"""The facts about one column. Each is found out when it is first asked for, and then kept."""
 
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from foretune.tables.missing_values import ColumnReading, signs_in
 class ColumnFacts:
     """What is known about the cells of one column.
 
-    Most questions are answered from the different values, which are often far fewer than the cells.
+    Most facts follow from the different values, which are often far fewer than the cells.
     """
 
     def __init__(self, given: "pd.Series[Any]") -> None:
@@ -56,12 +56,12 @@ class ColumnFacts:
 
     @cached_property
     def signs(self) -> list[str]:
-        """The texts that can only say that a value is not known."""
+        """The texts that can only mean that a value is unknown."""
         return signs_in(self.distinct) if self.dtype_name == "string" else []
 
     @cached_property
     def without_signs(self) -> "pd.Series[Any]":
-        """The different values that are no signs of a missing value."""
+        """The different values without the signs of a missing value."""
         return self.distinct[~self.distinct.isin(self.signs)] if self.signs else self.distinct
 
     @cached_property
@@ -71,5 +71,5 @@ class ColumnFacts:
 
     @property
     def odd_text(self) -> str:
-        """A text that keeps a column from being numbers or dates, where most cells are; else ""."""
+        """A text that keeps a mostly numeric column from being numbers or dates; "" without one."""
         return self.reading.odd_text if self.dtype_name == "string" else ""

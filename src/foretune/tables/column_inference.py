@@ -1,4 +1,4 @@
-"""Inspecting the columns of a table: one pass over a column finds out all that is needed later."""
+"""Inspecting the columns of a table. One pass over a column finds out all that is needed later."""
 
 import time
 from collections.abc import Sequence
@@ -35,11 +35,11 @@ TEXT_KINDS = (ColumnKind.TEXT, ColumnKind.WORDS, ColumnKind.CATEGORY)
 
 @dataclass(frozen=True, slots=True)
 class InspectedColumn:
-    """A column of a table, and what else one look at its cells has shown."""
+    """A column of a table, and other facts from its inspection."""
 
     column: Column
     odd_text: str = ""
-    """A text that keeps the column from being numbers or dates, where most cells are."""
+    """A text that keeps a mostly numeric column from being numbers or dates."""
     too_large: int = 0
     """The number of cells whose numbers are infinite or too large to learn from."""
 
@@ -51,7 +51,7 @@ def inspect_columns(
     *,
     deadlines: Deadlines = NO_DEADLINES,
 ) -> tuple[InspectedColumn, ...]:
-    """Find out what the columns of a table are; `table` decides how ambiguous numbers are read.
+    """Find out what the columns of a table are. `table` decides how ambiguous numbers are read.
 
     After the deadline of columns, texts become categories if they repeat.
     """
@@ -74,7 +74,7 @@ def _inspect(
 
 
 def _inspect_numbers(name: str, given: "pd.Series[Any]") -> InspectedColumn:
-    """Inspect a column of plain numbers, of which a wide table may have thousands."""
+    """Inspect a column of plain numbers. A wide table may have thousands of them."""
     values = given.to_numpy()
     present = values[usable(values)]
     missing = int(np.isnan(values).sum()) if values.dtype.kind == "f" else 0
@@ -89,7 +89,7 @@ def _inspect_numbers(name: str, given: "pd.Series[Any]") -> InspectedColumn:
 
 
 def _count_too_large(column: Column, facts: ColumnFacts) -> int:
-    """Count the numbers that are none to learn from, in a column that did not arrive as numbers."""
+    """Count the numbers that cannot be learnt from, in a column that had another type."""
     given = facts.given
     if pd.api.types.is_float_dtype(given.dtype):
         numbers = given.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -104,7 +104,7 @@ def _count_too_large(column: Column, facts: ColumnFacts) -> int:
 
 
 def _infer_column(name: str, facts: ColumnFacts, table: TableMark | None) -> Column:
-    """Find out what a column is; without `table` there is no time to look for more than words."""
+    """Find out what a column is. Without `table` there is no time to look for numbers in texts."""
     if len(facts.distinct) < 2:
         return _column_of_one_value(name, facts, is_complete=facts.is_complete)
     if isinstance(facts.present.dtype, pd.CategoricalDtype):
@@ -116,7 +116,7 @@ def _infer_column(name: str, facts: ColumnFacts, table: TableMark | None) -> Col
 
 
 def _column_of_texts(name: str, facts: ColumnFacts, table: TableMark) -> Column | None:
-    """A column whose texts are more than words; else None."""
+    """Return a column whose texts are numbers, dates, durations or truth values, or None."""
     if found := _column_of_quantities(name, facts.distinct, table):
         return found
     if are_truths(facts.distinct):
@@ -125,7 +125,7 @@ def _column_of_texts(name: str, facts: ColumnFacts, table: TableMark) -> Column 
 
 
 def _column_of_one_value(name: str, facts: ColumnFacts, *, is_complete: bool) -> Column:
-    """A column that has one value or none; the rows that have the value may tell much."""
+    """Return a column with one value or none. It may tell which rows lack the value."""
     if facts.distinct.empty:
         return Column(name, ColumnKind.EMPTY)
     return Column(name, ColumnKind.CONSTANT) if is_complete else _category(name, facts)
@@ -133,7 +133,7 @@ def _column_of_one_value(name: str, facts: ColumnFacts, *, is_complete: bool) ->
 
 def _kind_of_dtype(facts: ColumnFacts) -> ColumnKind | None:
     """Return what the type of a column says about it; None for texts."""
-    # Missing values take the type from booleans, which would then be taken for numbers.
+    # Missing values hide the type "boolean", and such a column would be taken for numbers.
     if facts.dtype_name == "boolean":
         return ColumnKind.BOOLEAN
     if pd.api.types.is_numeric_dtype(facts.present.dtype):
@@ -145,7 +145,7 @@ def _kind_of_dtype(facts: ColumnFacts) -> ColumnKind | None:
 
 
 def _column_of_quantities(name: str, texts: "pd.Series[Any]", table: TableMark) -> Column | None:
-    """A column all of whose different texts are numbers, dates or durations; else None."""
+    """Return a column whose texts are all numbers, dates or durations; None if they are not."""
     if not dates.has_digit(texts.iloc[0]):
         return None
     if are_plain_numbers(texts) and has_usable_number(texts):
@@ -161,7 +161,7 @@ def _column_of_quantities(name: str, texts: "pd.Series[Any]", table: TableMark) 
 
 
 def _column_with_gaps(name: str, facts: ColumnFacts, table: TableMark) -> Column | None:
-    """The same, where the other texts say that a value is not known."""
+    """Return such a column whose other texts mean that a value is unknown, or None."""
     if facts.dtype_name != "string" or len(facts.without_signs) < 2:
         return None
     texts, gaps = facts.without_signs, facts.signs
@@ -177,7 +177,7 @@ def _column_with_gaps(name: str, facts: ColumnFacts, table: TableMark) -> Column
 
 
 def _column_of_words(name: str, facts: ColumnFacts) -> Column:
-    """A column of texts that say nothing else."""
+    """Return a column of texts that are only texts."""
     if len(facts.distinct) > max(MOST_CATEGORIES_OF_FEW_ROWS, TEXT_SHARE * len(facts.present)):
         return Column(name, ColumnKind.TEXT)
     return _category(name, facts)
@@ -192,14 +192,14 @@ def _category(name: str, facts: ColumnFacts) -> Column:
 
 
 def _counts_rows(values: Any) -> bool:
-    """Whether whole numbers go up by one from row to row."""
+    """Return whether whole numbers go up by one from row to row."""
     return len(values) > 2 and bool((np.diff(values.astype(np.float64)) == 1.0).all())
 
 
 def _with_words(
     inspected: Sequence[InspectedColumn], frame: pd.DataFrame, until: float, progress: Progress
 ) -> tuple[InspectedColumn, ...]:
-    """Return the columns, those of texts with the words that repeat in them."""
+    """Return the columns. Those of texts have the words that repeat in them."""
     texts = [each.column.name for each in inspected if each.column.kind is ColumnKind.TEXT]
     if not texts or time.monotonic() >= until:
         return tuple(inspected)

@@ -14,19 +14,20 @@ from foretune.tables.row_weights import RowWeights, weights_in
 
 @dataclass(frozen=True, slots=True)
 class ColumnRoles:
-    """Columns that are more, or less, than something to learn from."""
+    """Columns that are not only features."""
 
     group: str | None = None
-    """Rows of one value belong together; not learnt from, because new rows have other values."""
+    """Rows with equal values belong together. The column is no feature, because new rows have new
+    values."""
     order: str | None = None
-    """Numbers or dates by which rows follow each other; learnt from as any other column is."""
+    """Numbers or dates that give the order of the rows. The column is a feature, too."""
     ignored: tuple[str, ...] = ()
-    """Not learnt from."""
+    """Columns that are no features."""
     weight: str | None = None
-    """How much rows count; not learnt from. Those of weight 0 are left out."""
+    """How much rows count. The column is no feature, and rows of weight 0 are left out."""
 
     def check(self, frame: pd.DataFrame, target: str) -> None:
-        """Refuse columns that are not there, or that cannot be two things at once."""
+        """Refuse columns that do not exist, or that have two roles."""
         if self.group is not None and self.order is not None:
             raise UsageError(
                 "rows are kept together or scored in their order, but got both a column of groups "
@@ -63,19 +64,19 @@ class ColumnRoles:
                 )
 
     def excluded_columns(self) -> list[str]:
-        """The columns that are not learnt from."""
+        """Return the columns that are no features."""
         roles = [name for name in (self.group, self.weight) if name is not None]
         return list(dict.fromkeys((*roles, *self.ignored)))
 
     def drop_weightless_rows(self, frame: pd.DataFrame, target: str) -> pd.DataFrame:
-        """Without the rows of weight 0; those without a target need no weight, and stay."""
+        """Drop the rows of weight 0. Rows without a target need no weight and stay."""
         known = frame[target].notna().to_numpy()
         if self.weight is None or not known.any():
             return frame
         return frame[self.counting(frame, known, table_mark(frame)) | ~known]
 
     def counting(self, frame: pd.DataFrame, known: Bools, mark: TableMark) -> Bools:
-        """(n,), which of the `known` (n,) rows have a weight above 0."""
+        """Return (n,), which of the `known` (n,) rows have a weight above 0."""
         if self.weight is None:
             return known
         weights = weights_in(self.weight, frame[self.weight][known], mark)
@@ -84,7 +85,7 @@ class ColumnRoles:
         return counting
 
     def weighting(self, frame: pd.DataFrame, known: Bools, mark: TableMark) -> RowWeights | None:
-        """How much the rows that are learnt from count; None where all count alike."""
+        """Return how much the known rows count; None if all count alike."""
         if self.weight is None:
             return None
         return RowWeights.of(self.weight, frame[self.weight][known], mark)
@@ -92,10 +93,10 @@ class ColumnRoles:
     def arrangement(
         self, frame: pd.DataFrame, known: Bools, mark: TableMark
     ) -> RowStructure | None:
-        """How the rows that are learnt from belong together, or follow each other.
+        """Return how the known rows belong together or follow each other.
 
-        known: (n,), which rows these are. mark: how the table writes numbers that can be read in
-        two ways.
+        known: (n,), which rows these are.
+        mark: how the table writes numbers that can be read in two ways.
         """
         if self.group is not None:
             return RowStructure.together(self.group, frame[self.group][known])

@@ -1,4 +1,4 @@
-"""What a column of a table is, and how its cells become numbers."""
+"""The columns of a table, and how their cells become numbers."""
 
 import re
 from collections import Counter
@@ -42,19 +42,16 @@ class ColumnKind(StrEnum):
     CATEGORY = "category"
     DATE = "date"
     DURATION = "duration"
-    """Spans of time: seconds, whatever their unit is. Models of earlier releases know none, and
-    have numbers that count the unit instead.
-    """
+    """Spans of time, in seconds. Models of earlier releases have numbers in the column's unit
+    instead."""
     WORDS = "words"
-    """Different in most rows, as sentences, titles and names are: each word that repeats is a
-    column of the matrix. Models of earlier releases know none.
-    """
+    """Texts that differ in most rows, such as sentences, titles and names. Each word that repeats
+    becomes a column of the matrix. Models of earlier releases do not have this kind."""
     TEXT = "text"
-    """Different in most rows, and without words that repeat, as identifiers are, or whose words
-    do not help: not used.
-    """
+    """Texts that differ in most rows, without words that repeat or without words that help. They
+    are not used."""
     COUNTER = "counter"
-    """The numbers of the rows: not used."""
+    """The numbers of the rows. They are not used."""
     CONSTANT = "constant"
     EMPTY = "empty"
 
@@ -78,16 +75,16 @@ NAMES = {
     ColumnKind.CONSTANT: ("constant", "constants"),
     ColumnKind.EMPTY: ("empty", "empty"),
 }
-"""One column of a kind, and several of them, for people."""
+"""The words for one column of a kind and for several."""
 QUANTITIES = (ColumnKind.NUMBER, ColumnKind.DATE, ColumnKind.DURATION)
-"""In which a text may say that a value is not known."""
+"""The kinds in which a text may mean that a value is unknown."""
 MUST_BE_READ = (*QUANTITIES, ColumnKind.BOOLEAN)
-"""Of such columns a new table must have a value that can be read, where it has any."""
+"""If a new table has values in a column of these kinds, at least one of them must be readable."""
 
 MOST_DIGITS = 15
-"""Numbers of more digits, as some names are, may be different ones and alike as floats."""
+"""Longer numbers may differ although they are equal as floats. Some of them are names."""
 _CODE = re.compile(r"0\d")
-"""How codes begin that are no numbers: 01 is not 1."""
+"""The beginning of codes that are no numbers: 01 differs from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,21 +96,20 @@ class Column:
     categories: tuple[str, ...] = ()
     date_format: str = ""
     decimal: str = ""
-    """What divides fractions, in numbers that are written as people do; "" for plain ones."""
+    """The decimal mark of numbers as people write them; "" for plain numbers."""
     date_parts: tuple[str, ...] = ()
-    """What becomes of a date."""
+    """The numbers that a date becomes."""
     words: tuple[str, ...] = ()
-    """What becomes of a text."""
+    """The words that become columns of the matrix."""
     gaps: tuple[str, ...] = ()
-    """The texts that say in a column of numbers or dates that a value is not known."""
+    """The texts that mean that a number or a date is unknown."""
     unit: str | None = None
-    """The sign of the unit of numbers that are written as people do, "" where they have none; None
-    where it is not known, as models of earlier releases do not say it.
-    """
+    """The sign of the unit of numbers as people write them; "" if they have none; None if it is
+    unknown, as in models of earlier releases."""
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The names of the columns of the matrix it becomes."""
+        """The names of the column's columns in the matrix."""
         if self.kind is ColumnKind.DATE:
             return tuple(f"{self.name} ({part})" for part in self.date_parts)
         if self.kind is ColumnKind.WORDS:
@@ -121,7 +117,7 @@ class Column:
         return () if self.kind in UNUSED else (self.name,)
 
     def read(self, given: "pd.Series[Any]") -> Floats:
-        """(n, number of features) numbers; what was not seen before counts as missing."""
+        """Return (n, number of features) numbers. A value that is new since the fit is missing."""
         if self.kind is ColumnKind.DATE:
             return dates.date_parts(dates.read_dates(given, self.date_format), self.date_parts)
         if self.kind is ColumnKind.WORDS:
@@ -136,7 +132,7 @@ class Column:
         return np.where(usable(numbers), numbers, np.nan)[:, None]
 
     def _read_categories(self, given: "pd.Series[Any]") -> Floats:
-        """(n,), the code of each; of a value or none whether it is there, however it is written."""
+        """Return (n,), the code of each category. Of one category, whether it is there."""
         if len(self.categories) == 1:
             return np.where(given.notna(), 0.0, np.nan)
         known = self._codes()
@@ -144,9 +140,9 @@ class Column:
         return map_texts(given, plain | known)
 
     def _codes(self) -> dict[str, float]:
-        """The code of each category, as it was written and as a table with types has it."""
+        """Return the code of each category, as it was written and as a typed table has it."""
         codes = {category: float(code) for code, category in enumerate(self.categories)}
-        # White space that a file has been read without is no part of a category.
+        # White space around a category is no part of it.
         trimmed = {category.strip(): code for category, code in codes.items()} | codes
         plain = {category: _plain(category) for category in codes}
         alike = Counter(plain.values())
@@ -158,7 +154,7 @@ class Column:
         return typed | trimmed
 
     def present(self, given: "pd.Series[Any]") -> Bools:
-        """(n,), in which cells there is a value, whether it can be read or not."""
+        """Return (n,), which cells have a value, readable or not."""
         there: Bools = given.notna().to_numpy()
         if self.kind not in QUANTITIES or not pd.api.types.is_string_dtype(given.dtype):
             return there
@@ -166,16 +162,16 @@ class Column:
         return there & ~hashable(given).isin(gaps).to_numpy() if gaps else there
 
     def reads_some(self, given: "pd.Series[Any]") -> bool:
-        """Whether any cell can be read, as mostly one of the first ones can."""
+        """Return whether any cell can be read. Mostly one of the first ones can."""
         return any(not np.isnan(self.read(each)).all() for each in (given.iloc[:LOOKED_AT], given))
 
     def as_written_in(self, given: "pd.Series[Any]", table: TableMark) -> "Column":
-        """The same column, with the mark of fractions that a new table has."""
+        """Return the same column with the decimal mark of a new table."""
         if self.kind is not ColumnKind.NUMBER or is_plain(given):
             return self
         mark = new_mark(given, table, self.decimal)
         if mark == "." and numbers_in(given, "") >= numbers_in(given, mark):
-            mark = ""  # Plain numbers; people write no .5, which programs do.
+            mark = ""  # These are plain numbers. Programs write .5, and people do not.
         return replace(self, decimal=mark)
 
 
@@ -184,7 +180,7 @@ def _plain(text: str) -> str:
 
 
 def count_kinds(counts: Mapping[ColumnKind, int]) -> str:
-    """How many columns there are of which kinds, for people."""
+    """Count the columns of each kind, in words."""
     return ", ".join(
         f"{counts[kind]:,} {plural if counts[kind] > 1 else singular}"
         for kind, (singular, plural) in NAMES.items()

@@ -1,8 +1,8 @@
-"""Dates: the ways in which a column of them may be written, and the numbers that they become.
+"""Dates: the ways in which a column may write them, and the numbers that they become.
 
-All values of a column are written in one way. Where the day and the month could change places in
-every value, the day comes first. A year of two digits could also change places, and its century
-is not said: such dates are read only where the values leave no choice.
+All values of a column are written in one way. If the day and the month could change places in every
+value, the day comes first. A year of two digits could also change places, and its century is
+unknown. Such dates are read only if the values leave no other choice.
 """
 
 import re
@@ -17,32 +17,32 @@ from foretune._base.arrays import Floats
 from foretune.tables.number_formats import LOOKED_AT
 
 FIRST_PARTS = ("days", "month", "weekday", "hour")
-"""What dates became before there were more parts: saved columns that name none have these."""
+"""The parts of dates in early releases. Saved columns that name no parts have these."""
 PARTS = (*FIRST_PARTS, "day of month", "day of year")
-"""What becomes of a date: days since 1970 with their fraction, and what repeats."""
+"""The numbers that a date becomes: days since 1970 with a fraction, and parts that repeat."""
 
 BARE_FORMATS = ("ISO8601", "%d-%m-%Y", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d")
-"""Without a clock, but for ISO 8601, which knows one. The first that fits is taken."""
+"""Formats without a time of day, except for ISO 8601. The first one that fits is used."""
 DAYS = (
     *("%d-%m-%Y", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d", "%Y-%m-%d"),
     *("%d-%b-%Y", "%d %b %Y", "%b %d, %Y", "%b %d %Y"),
 )
-"""Before a clock or alone. The first that fits is taken; %b is a name of a month, short or long."""
+"""Days, alone or before a time. The first one that fits is used; %b is the name of a month."""
 DAYS_OF_SHORT_YEARS = ("%m/%d/%y", "%d/%m/%y", "%y/%m/%d", "%d.%m.%y", "%d-%b-%y")
-"""The same, but taken only where no other one fits."""
+"""Days with years of two digits, used only if no other format fits."""
 MANY = 1000
-"""Cells, of which it is worth reading some before all."""
+"""From this number of cells on, some are read before all."""
 LONGEST_OF_SHORT_YEARS = 50
-"""Dates with years of two digits that are further apart may lie in two centuries."""
+"""If dates with years of two digits are further apart, they may lie in two centuries."""
 CLOCKS = (
     *("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", " %I:%M%p", " %I:%M:%S%p"),
     *(", %H:%M", ", %H:%M:%S", ", %I:%M %p", ", %I:%M:%S %p", ", %I:%M%p", ", %I:%M:%S%p"),
 )
-"""What may follow a day."""
+"""The times of day that may follow a day."""
 FORMATS = frozenset(
     (*BARE_FORMATS, *(day + clock for day in (*DAYS, *DAYS_OF_SHORT_YEARS) for clock in CLOCKS))
 )
-"""All ways in which the dates of a column may be written."""
+"""All formats of the dates of a column."""
 
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
@@ -63,14 +63,14 @@ _SHAPE = re.compile(
     r"(?P<clock>(?P<comma>,?)\s+\d{1,2}:\d\d(?P<seconds>:\d\d)?(?P<half>(?P<gap>\s?)[ap]m)?)?",
     re.IGNORECASE,
 )
-"""What dates look like that no bare format fits. Reading with a format costs far more."""
+"""The shape of dates that no bare format fits. It is checked first, because parsing is slow."""
 
 _BEGINNING = re.compile(r"\s*(?:\d{1,4}[-/. ]|[A-Za-z]{3,9} \d)")
-"""Of all dates, but for years alone and those without a mark, which are numbers too."""
+"""The beginning of all dates except plain years and digits, which are also numbers."""
 
 
 def date_format(present: "pd.Series[Any]") -> str:
-    """How all values are written, if they are dates; else ""."""
+    """Return the format of all values if they are dates; "" otherwise."""
     first = present.iloc[0]
     if _is_no_date(first):
         return ""
@@ -88,13 +88,13 @@ def date_format(present: "pd.Series[Any]") -> str:
 
 
 def _fits(present: "pd.Series[Any]", date_format: str) -> bool:
-    # Most columns are no dates, which their first values show.
+    # The first values usually show that a column holds no dates.
     looks = (1, LOOKED_AT, None) if len(present) > MANY else (1, None)
     return not any(read_dates(present.iloc[:most], date_format).isna().any() for most in looks)
 
 
 def possible_formats(texts: Sequence[str]) -> tuple[str, ...]:
-    """The ways in which those of the texts may be written that are dates; none where few are."""
+    """Return the formats that fit some texts; none if too few texts are dates."""
     if 2 * sum(_BEGINNING.match(text) is not None for text in texts) < len(texts):
         return ()
     bare = BARE_FORMATS if any(map(_begins_with_digit, texts)) else ()
@@ -105,12 +105,12 @@ def possible_formats(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def _begins_with_digit(value: Any) -> bool:
-    """Whether a value can be written in a bare format: those know no names of months."""
+    """Return whether a bare format may fit a value. These formats have no names of months."""
     return not isinstance(value, str) or _LEADING_DIGIT.match(value) is not None
 
 
 def _clock(text: Any) -> str | None:
-    """How the clock of a date is written, "" where it has none; None for what is no date."""
+    """Return the format of the time in a date, "" if it has none; None if the text is no date."""
     shape = _SHAPE.fullmatch(text) if isinstance(text, str) else None
     if shape is None:
         return None
@@ -123,74 +123,77 @@ def _clock(text: Any) -> str | None:
 
 
 def _in_one_century(present: "pd.Series[Any]", date_format: str) -> bool:
-    """Whether years of two digits are close enough for their order to be the one they were in.
+    """Return whether years of two digits certainly keep their order.
 
-    Even where all are taken for those of another century, their distances are right.
+    If all of them are read in the wrong century, their distances are still right.
     """
     years = read_dates(present, date_format).dt.year
     return bool(years.max() - years.min() < LONGEST_OF_SHORT_YEARS)
 
 
 def is_date(given: "pd.Series[Any]") -> bool:
-    """Whether the column has arrived as dates or as periods, which are dates by their beginning."""
+    """Return whether the column has a type of dates, or of periods, which begin at dates."""
     dtype = given.dtype
     return isinstance(dtype, pd.PeriodDtype) or pd.api.types.is_datetime64_any_dtype(dtype)
 
 
 def read_dates(given: "pd.Series[Any]", date_format: str) -> "pd.Series[pd.Timestamp]":
-    """(n,), NaT where no date stands that is written so; "" as ISO 8601 has it."""
+    """Return (n,) dates, NaT where a cell does not fit the format; "" means ISO 8601."""
     if isinstance(given.dtype, pd.PeriodDtype):
         given = given.dt.to_timestamp()
     if pd.api.types.is_datetime64_any_dtype(given.dtype):
         return pd.to_datetime(given, errors="coerce", utc=True).dt.tz_localize(None)
     if not _are_texts(given):
         return pd.Series(_read_cells(given, date_format), given.index)
-    # To read a text takes long, and most dates stand in many rows.
+    # Parsing is slow, and most dates stand in many rows.
     codes, distinct = pd.factorize(given)
     dates = _read_cells(distinct, date_format).append(pd.DatetimeIndex([pd.NaT]))
     return pd.Series(dates.take(codes), given.index)
 
 
 def _are_texts(given: "pd.Series[Any]") -> bool:
-    """Whether the cells that are not missing are texts."""
+    """Return whether the cells that are not missing are texts."""
     if isinstance(given.dtype, pd.StringDtype):
         return True
     return pd.api.types.infer_dtype(given, skipna=True) == "string"
 
 
 def _read_cells(given: Iterable[Any], date_format: str) -> pd.DatetimeIndex:
-    """(n,), what `read_dates` gives; cells that are alike are read again and again."""
+    """Return what `read_dates` returns, but parse equal cells again and again."""
     written = date_format or "ISO8601"
     cells = [None if _is_no_date(cell) else cell for cell in given]
     if written.startswith("%d.%m.%y"):
         cells = [None if _is_version(cell) else cell for cell in cells]
     if "%b" in written:
-        # The names that pandas reads depend on the language of the computer, and are either
-        # short or long, which a column that has only seen May does not say.
+        # Names of months in pandas depend on the language of the computer and are either short or
+        # long. A column that has only seen May does not show which.
         cells = [_with_numbered_month(cell) for cell in cells]
         written = written.replace("%b", "month %m")
-    # Without a format pandas would guess one, and another one for rows in another order.
+    # Without a format pandas would guess one, and guess differently if rows had another order.
     read = pd.to_datetime(pd.Index(cells, dtype=object), errors="coerce", format=written, utc=True)
     return read.tz_localize(None)
 
 
 def has_digit(value: Any) -> bool:
-    """Whether a text has a digit, as all numbers, dates and durations have; True for others."""
+    """Return whether a text has a digit, as numbers, dates and durations have.
+
+    Return True for anything else than a text.
+    """
     return not isinstance(value, str) or _DIGIT.search(value) is not None
 
 
 def _is_no_date(value: Any) -> bool:
-    """Of numbers pandas makes times since 1970, and of `now` and `today` what the clock says."""
+    """Return whether pandas would invent a date: from a number, or from `now` and `today`."""
     return isinstance(value, Number) or not has_digit(value)
 
 
 def _is_version(value: Any) -> bool:
-    """Whether three numbers, such as 2.4.10, need not be a day, a month and a year: 02.04.10."""
+    """Return whether three numbers, such as 2.4.10, may be a version instead of a date."""
     return isinstance(value, str) and not _DOTTED.match(value)
 
 
 def _with_numbered_month(value: Any) -> Any:
-    """A text with `month 5` for May, which no numbers alone can be taken for."""
+    """Return the text with "month 5" for May, which cannot be mistaken for a number."""
     if not isinstance(value, str):
         return value
     return _WORD.sub(_month_number, value)
@@ -202,9 +205,9 @@ def _month_number(word: re.Match[str]) -> str:
 
 
 def date_parts(dates: "pd.Series[pd.Timestamp]", parts: tuple[str, ...]) -> Floats:
-    """(n, number of parts), NaN where there is no date."""
+    """Return (n, number of parts), NaN where there is no date."""
     found: dict[str, pd.Series[Any]] = {
-        # In microseconds, because nanoseconds do not reach beyond the years 1677 and 2262.
+        # They are in microseconds, because nanoseconds cover only the years 1677 to 2262.
         "days": (dates - pd.Timestamp(0).as_unit("us")) / pd.Timedelta(days=1),
         "month": dates.dt.month,
         "weekday": dates.dt.day_of_week,

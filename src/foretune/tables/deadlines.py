@@ -1,4 +1,4 @@
-"""When to stop to look at a table, so that there is time left to learn from it."""
+"""Deadlines for inspecting a table, so that there is time left to learn from it."""
 
 import math
 import time
@@ -10,18 +10,18 @@ class Deadlines:
     """Moments of the monotonic clock."""
 
     columns: float = math.inf
-    """When to stop to look whether texts are numbers, dates or durations."""
+    """When to stop searching texts for numbers, dates and durations."""
     texts: float = math.inf
-    """When to stop to look which words texts have, and whether they help."""
+    """When to stop searching texts for words, and testing whether these help."""
 
     @property
     def columns_are_over(self) -> bool:
-        """Whether some columns may not have been looked at."""
+        """Whether some columns may not have been searched."""
         return time.monotonic() >= self.columns
 
     @property
     def texts_are_over(self) -> bool:
-        """Whether some texts may not have been looked at."""
+        """Whether some texts may not have been searched."""
         return time.monotonic() >= self.texts
 
 

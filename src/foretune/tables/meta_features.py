@@ -1,11 +1,10 @@
-"""Numbers that describe a table, for telling how alike two tables are.
+"""Numbers that describe a table and show how similar two tables are.
 
-Simple (sizes, kinds of columns, missing values), statistical (shapes and correlations of numbers),
-information-theoretic (entropies of columns and target) and landmarks (how well very cheap models
-do). Large tables are described by a sample of their rows and columns, so that it takes below a
-second. Every table gets the same names, and every number is finite: what does not apply to a table
-is 0. The names are stored in experience and in priors, also in those that ship: they stay as they
-are, even where another would say more.
+Simple ones are sizes, kinds of columns and missing values. Statistical ones are shapes and
+correlations of numbers. Others are entropies of columns and target, and landmarks: the scores of
+very cheap models. A large table is described by a sample of its rows and columns, in less than a
+second. Every table gets the same names, and every number is finite: one that does not apply is 0.
+Experience and priors store the names, and so do the shipped ones. Therefore they never change.
 """
 
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ MOST_ROWS = 2000
 MOST_COLUMNS = 100
 LANDMARK_ROWS = 500
 BINS = 10
-"""Numbers are cut into so many equally frequent bins for their entropies."""
+"""Numbers are cut into this many equally frequent bins for their entropies."""
 LANDMARKS = ("stump", "tree", "nearest", "linear", "bayes")
 POINTS = {"min": 0.0, "median": 0.5, "max": 1.0}
 
@@ -29,14 +28,14 @@ class _Data:
     """A sample of a table without missing values."""
 
     x: Floats
-    """(n, d), standardised where a column holds numbers, else codes."""
+    """(n, d), standardised where a column holds numbers; codes elsewhere."""
     codes: Ints
     """(n, d), codes of categories, and of the bins of numbers."""
     categorical: Bools
     target: Ints
-    """(n,), codes of classes, and of the bins of numbers."""
+    """(n,), codes of classes, or of the bins of numbers."""
     y: Floats
-    """(n,), the codes of classes, or numbers by a power of two."""
+    """(n,), the codes of classes, or numbers divided by a power of two."""
 
     @property
     def numbers(self) -> Floats:
@@ -46,10 +45,10 @@ class _Data:
 def meta_features(
     x: Floats, categorical: Bools, y: Floats, *, classification: bool, seed: int = 0
 ) -> dict[str, float]:
-    """{name: value} of a table.
+    """Return {name: value} of a table.
 
-    x: (n, d), codes where `categorical` (d,) is True, NaN where a value is missing. y: (n,), the
-    numbers of a regression or the codes of classes.
+    x: (n, d), codes where `categorical` (d,) is True, NaN where a value is missing.
+    y: (n,), the numbers of a regression or the codes of classes.
     """
     data = _sample(x, categorical, y, classification, seed)
     described = {
@@ -109,7 +108,7 @@ def _simple(x: Floats, categorical: Bools, y: Floats, classification: bool) -> d
         "classes": float(len(shares)) if classification else 0.0,
         "class_share_max": float(shares.max()),
         "class_share_min": float(shares.min()),
-        # A logarithm, as of the other counts of rows.
+        # It is a logarithm, like the other counts of rows.
         "rows_per_class": np.log(n * shares.mean()) if classification else 0.0,
     }
 
@@ -133,7 +132,7 @@ def _statistical(data: _Data) -> dict[str, float]:
         **_spread("correlation", correlation),
         **_spread("target_correlation", with_target),
         "outlier_share": float(outlying.mean()),
-        # Of what was standardised: numbers at their column's mean, categories that are missing.
+        # Values are standardised: a missing number is its column's mean, a missing category a code.
         "zero_share": float(np.mean(data.x == 0.0)),
         "components_first": float(shares[0]),
         "components_for_95": float(np.searchsorted(shares, 0.95) + 1) / len(shares),
@@ -164,7 +163,10 @@ def _informational(data: _Data) -> dict[str, float]:
 
 
 def _landmarks(data: _Data, classification: bool, seed: int) -> dict[str, float]:
-    """The held-out score of cheap models: accuracy above the majority's, or R2, at least -1."""
+    """Return held-out scores of cheap models: R2, or accuracy above the majority's.
+
+    No score is below -1.
+    """
     rows = np.random.default_rng(seed).permutation(len(data.x))[: 2 * LANDMARK_ROWS]
     learn, held = rows[::2], rows[1::2]
     y = data.target.astype(np.float64) if classification else _standardise(data.y)
@@ -177,7 +179,7 @@ def _landmarks(data: _Data, classification: bool, seed: int) -> dict[str, float]
 
 
 def _better(predicted: Floats, y: Floats, learn: Ints, held: Ints, classification: bool) -> float:
-    """How much better than the most frequent class, or than the mean."""
+    """Return how much better the model is than the most frequent class, or than the mean."""
     if classification:
         classes, counts = np.unique(y[learn], return_counts=True)
         right = float(np.mean(predicted == y[held]))
@@ -215,9 +217,9 @@ def _regressors(seed: int) -> dict[str, Any]:
 
 
 def _scale(values: Floats) -> Floats:
-    """Numbers by the power of two that brings the largest below 1, so that squares are numbers.
+    """Divide numbers by a power of two so that all are below 1 and their squares are finite.
 
-    Nothing is rounded: what is told about a column does not depend on its unit.
+    Nothing is rounded, so the description of a column does not depend on its unit.
     """
     present = np.abs(values[~np.isnan(values)])
     scaled: Floats = np.ldexp(values, -np.frexp(present.max(initial=0.0))[1])
@@ -231,13 +233,13 @@ def _standardise(values: Floats) -> Floats:
 
 
 def _entropy(codes: Ints) -> float:
-    """In nats."""
+    """Return the entropy in nats."""
     shares = np.unique(codes, return_counts=True)[1] / len(codes)
     return float(-np.sum(shares * np.log(shares)))
 
 
 def _spread(name: str, values: Floats) -> dict[str, float]:
-    """Mean, least, middle and largest of a number that each column has."""
+    """Return mean, minimum, median and maximum of a number that each column has."""
     if len(values) == 0:
         values = np.zeros(1)
     found = {f"{name}_{q}": float(np.quantile(values, at)) for q, at in POINTS.items()}

@@ -1,4 +1,4 @@
-"""Texts that say in a column of numbers or dates that a value is not known.
+"""Texts that mean, in a column of numbers or dates, that a value is unknown.
 
 In a column of categories the same texts are values: a discount `none`, a blood group `-`.
 """
@@ -23,33 +23,33 @@ SIGNS = frozenset(
         *("0000-00-00", "0000-00-00 00:00:00", "00/00/0000", "00.00.0000", "00-00-0000"),
     )
 )
-"""In small letters: what can be nothing else beside numbers or dates."""
+"""In small letters. Beside numbers or dates, these texts can mean nothing else."""
 WORDS = frozenset(
     ("none", "missing", "unknown", "undefined", "not known", "not available", "not applicable")
 )
-"""The same, but beside few different numbers a code of its own: a discount of none, 5 or 10."""
+"""These, too. But beside few different numbers they may be codes: a discount of none, 5 or 10."""
 MOST_CODES = 20
-"""So few different numbers beside texts may be codes, such as 1, 2, 3 and A."""
+"""If at most this many different numbers stand beside texts, they may be codes: 1, 2, 3 and A."""
 LEAST_SHARE = 0.5
-"""Where so many cells are numbers, or dates, a column was probably meant to hold them."""
+"""A column with this share of numbers or dates was probably meant to hold them."""
 LEAST_SHARE_OF_SOME = LEAST_SHARE / 2
-"""Of cells that were drawn, which may be more or fewer than in all of the column."""
+"""The share among sampled cells, which differs by chance from that of the column."""
 NEARLY_ALL = 0.95
-"""Where so many are, even few different numbers were."""
+"""With this share, even few different numbers are no codes."""
 
 NUMBERS = ("", *MARKS)
-"""The ways to read numbers: as programs write them, or with one of these marks."""
+"""The ways to read numbers: as programs write them, or with one of these decimal marks."""
 _CODE = re.compile(r"\d+[A-Za-z]+|[A-Za-z]+\d+")
 
 
 def signs_in(texts: Iterable[str]) -> list[str]:
-    """Those of the texts that can only say that a value is not known."""
+    """Return the texts that can only mean that a value is unknown."""
     return [text for text in texts if _plain(text) in SIGNS]
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnReading:
-    """What the texts of a column say, read in the way that leaves the fewest cells unread."""
+    """The meaning of a column's texts, read in the way that leaves the fewest cells unread."""
 
     read: "pd.Series[str]"
     """The different texts that are numbers or dates."""
@@ -62,9 +62,9 @@ class ColumnReading:
 
     @classmethod
     def of(cls, texts: "pd.Series[str]", counts: Ints) -> "ColumnReading":
-        """Read different texts, each of which stands in so many cells.
+        """Read different texts, each with the number of its cells.
 
-        If some cells from all over the column show that most are words, nothing is read.
+        If a sample of cells shows that most are words, nothing is read.
         """
         some = _draw_texts(texts, counts)
         best, most = cls(texts.iloc[:0], texts, 0.0, are_numbers=False), 0
@@ -88,9 +88,9 @@ class ColumnReading:
 
     @property
     def leaves_gaps(self) -> bool:
-        """Whether the texts that are not read say that values are not known.
+        """Whether the texts that are not read mean that values are unknown.
 
-        One text may be anything. But beside 136, the code of something is 136A, and 10k is a value.
+        A single text may be anything. But beside 136, 136A is a code, and 10k is a value.
         """
         unknown = [text for text in self.others if _plain(text) not in WORDS]
         codes = any(_CODE.fullmatch(text) for text in unknown)
@@ -99,7 +99,7 @@ class ColumnReading:
 
     @property
     def odd_text(self) -> str:
-        """A text that keeps a column from being numbers or dates, where most cells are; else ""."""
+        """A text that keeps a mostly numeric column from being numbers or dates; "" without one."""
         nearly_all = self.share >= NEARLY_ALL
         meant = nearly_all or (self.is_mostly_read and not self.may_be_codes)
         names = self.are_numbers and has_leading_zeros(self.read)
@@ -107,7 +107,7 @@ class ColumnReading:
 
 
 def _draw_texts(texts: "pd.Series[str]", counts: Ints) -> "pd.Series[str]":
-    """Draw the texts of some cells, always the same ones; a text is drawn as often as it stands."""
+    """Draw the texts of some cells, always the same ones. Frequent texts are drawn more often."""
     if counts.sum() <= LOOKED_AT:
         return texts.loc[texts.index.repeat(counts)]
     cells = np.sort(np.random.default_rng(0).choice(counts.sum(), LOOKED_AT, replace=False))
@@ -115,7 +115,7 @@ def _draw_texts(texts: "pd.Series[str]", counts: Ints) -> "pd.Series[str]":
 
 
 def _possible_ways(some: Sequence[str]) -> tuple[str, ...]:
-    """The marks of fractions and formats of dates with which enough of the texts may be read."""
+    """Return the decimal marks and date formats with which enough of the texts may be read."""
     least = LEAST_SHARE_OF_SOME * len(some)
     if not some or sum(map(dates.has_digit, some)) < least:
         return ()
@@ -128,7 +128,7 @@ def _plain(text: str) -> str:
 
 
 def _read(texts: "pd.Series[str]", way: str) -> Bools:
-    """(n,), which texts are dates of this format, or numbers with this mark of fractions."""
+    """Return (n,), which texts are dates of this format, or numbers with this mark."""
     if way in dates.FORMATS:
         found: Bools = dates.read_dates(texts, way).notna().to_numpy()
     else:

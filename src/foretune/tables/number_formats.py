@@ -1,7 +1,7 @@
 """Numbers as people write them: 1.234,56 and 1,234.56, 5 €, $5, CHF 5, 12 %, (5) and 5,00- for -5.
 
-Where thousands and fractions look alike, as in 1,234 and 1.234, a column does not say what it
-means. Then the other columns of its table do: those that leave no doubt, where they agree.
+If thousands and fractions look alike, as in 1,234 and 1.234, a column is ambiguous. Then the clear
+columns of its table decide, if they agree.
 """
 
 import re
@@ -18,11 +18,11 @@ import pyarrow.compute as pc
 from foretune._base.arrays import Bools, Floats
 
 MARKS = ".,"
-"""What may divide a number from its fraction, the likelier one first."""
+"""Decimal marks, the more likely one first."""
 SPACES = " \u00a0\u202f"
 APOSTROPHES = "'\u2019"
 THOUSANDS = {".": f",{APOSTROPHES}{SPACES}", ",": f".{APOSTROPHES}{SPACES}"}
-"""What may divide thousands, by the mark of fractions."""
+"""The marks that may divide thousands, for each decimal mark."""
 SIGNS = "$€£¥₹₩₽₺₪฿"
 CODES = {
     **{"EUR": "€", "USD": "$", "US$": "$", "GBP": "£", "JPY": "¥", "INR": "₹"},
@@ -31,42 +31,43 @@ CODES = {
     **{"zł": "\ue006", "PLN": "\ue006", "Kč": "\ue007", "CZK": "\ue007"},
     **{"Ft": "\ue008", "HUF": "\ue008", "CAD": "\ue009", "AUD": "\ue00a", "CNY": "\ue00b"},
 }
-"""Currencies by their letters, and what says the same in one character. Where none does, it is one
-of private use, which tables hardly have; models keep it, so it never changes."""
+"""The codes of currencies, and one character with the same meaning. If Unicode has none, it is a
+character of private use, which tables hardly contain. Models store it, so it never changes."""
 CURRENCIES = SIGNS + "".join(sorted({*CODES.values()} - {*SIGNS}))
 UNITS = f"{CURRENCIES}%"
 MINUS = "\u2212-"
-"""The sign of books, and the hyphen, which ends a class of characters or else is a range."""
+"""The minus of books, and the hyphen, which must be the last character of a class in a pattern."""
 AROUND = f"+{MINUS}{UNITS}{SPACES}"
-"""What may stand before the digits of a number, and behind them."""
+"""What may stand before and behind the digits of a number."""
 LOOKED_AT = 100
-"""So many texts mostly show what a column is, or is not."""
+"""This many texts mostly show what a column is."""
 _NEGATIVE = rf"^\D*[{MINUS}]"
-"""How numbers begin that are below zero; a sign behind a digit is that of a power of ten."""
+"""The beginning of negative numbers. A sign behind a digit belongs to a power of ten."""
 _IN_BRACKETS = (
     rf"^([{CURRENCIES}]?[{SPACES}]?)"
     rf"\([{SPACES}]?([^()+{MINUS}]+?)[{SPACES}]?\)"
     rf"([{SPACES}]?[{UNITS}]?)$"
 )
-"""How bookkeepers write numbers below zero: (5), $(5), (5 €)."""
+"""Negative numbers as bookkeepers write them: (5), $(5), (5 €)."""
 _SIGN_BEHIND = (
     rf"^([^()+{MINUS}]*\d[{MARKS}][^()+{MINUS}]*\d)"
     rf"[{SPACES}]?[{MINUS}]([{SPACES}]?[{UNITS}]?)$"
 )
-"""How some programs do: 5,00- and 1.234- €. Without a mark, 2- may be a grade."""
+"""Negative numbers as some programs write them: 5,00- and 1.234- €. Without a mark, 2- may be a
+grade."""
 _NO_SIGN = re.compile(
     rf"\s*(?:\([\d{MARKS}{APOSTROPHES}\s]+\)|[\d{MARKS}{APOSTROPHES}\s]+[{MINUS}])\s*"
 )
-"""Both without a unit, which may be something else."""
+"""Both of these without a unit. They may mean something else."""
 _LETTERS = re.compile(r"[^\W\d_]+")
 _LETTERS_OF_NUMBERS = {"e", "E", *(run for code in CODES for run in _LETTERS.findall(code))}
 _OTHER_DIGIT = r"[^\P{Nd}0-9]"
 
 
 def _apart(code: str) -> str:
-    """Of a code before or behind a number, with what stands around it.
+    """Return the pattern of a currency code before or behind a number, with its surroundings.
 
-    Letters stand apart from the digits: USD1001 and EUR5 are names of something. R$5 is none.
+    Letters stand apart from the digits: USD1001 and EUR5 are names. R$5 is a number.
     """
     behind = "()" if code.endswith("$") else rf"([{SPACES}]|[)]?$)"
     return rf"(^[(+{MINUS}]?|[{SPACES}]){re.escape(code)}{behind}"
@@ -77,19 +78,18 @@ REWRITTEN = (
     (r"\(", _IN_BRACKETS, r"-\1\2\3"),
     (rf"\d[{SPACES}]?[{MINUS}]", _SIGN_BEHIND, r"-\1\2"),
 )
-"""What is written in another way, in order: what such texts have, the pattern, what stands for it.
-"""
+"""Replacements, in order: what a text must contain, the pattern, and its replacement."""
 _RARE = rf"[\p{{L}}(]|\d[{SPACES}]?[{MINUS}]|{_OTHER_DIGIT}"
-"""What texts have of which `REWRITTEN` may know another way, or whose digits are not 0 to 9."""
+"""What a text contains if a replacement may apply, or if its digits are not 0 to 9."""
 
 
 def _pattern(mark: str) -> str:
-    """Of all numbers with this mark, as Arrow searches texts."""
+    """Return the pattern of all numbers with this decimal mark, in Arrow's notation."""
     currency, space = f"[{CURRENCIES}]", f"[{SPACES}]?"
     between = "|".join(rf"(?:{re.escape(each)}\d{{3}})+" for each in THOUSANDS[mark])
     if mark == ".":
-        between += r"|(?:,\d{2})+,\d{3}"  # As in India: 12,34,567.
-    # Thousands never begin with a zero, so that 0,125 can only be a fraction.
+        between += r"|(?:,\d{2})+,\d{3}"  # as in India: 12,34,567
+    # A number with thousands never begins with zero, so 0,125 can only be a fraction.
     whole = rf"(?:[1-9]\d{{0,2}}(?:{between})|\d+)"
     return (
         rf"^[+{MINUS}]?{space}{currency}?{space}[{MINUS}]?{whole}(?:{re.escape(mark)}\d+)?"
@@ -101,33 +101,33 @@ PATTERNS = {mark: _pattern(mark) for mark in MARKS}
 
 
 TableMark = Callable[[], str]
-"""What a table says where a column leaves a doubt: a mark, or "". Asked only then."""
+"""Returns the decimal mark of a table, or "". It is called only if a column is ambiguous."""
 
 
 def no_mark() -> str:
-    """What is said of a column without a table."""
+    """Return "": there is no table to ask."""
     return ""
 
 
 def decimal_mark(present: "pd.Series[Any]", table: TableMark = no_mark) -> str:
-    """What divides whole numbers from fractions, if all texts are numbers of one unit; else "".
+    """Return the decimal mark if all texts are numbers of one unit; "" otherwise.
 
-    Where thousands and fractions look alike, the table decides; if it does not, 1,234 is 1234.
+    If thousands and fractions look alike, the table decides. If it cannot, 1,234 is 1234.
     """
     return "" if _all_below_zero(present) else new_numbers_mark(present, table)
 
 
 def new_numbers_mark(present: "pd.Series[Any]", table: TableMark) -> str:
-    """The same where the column held numbers before: now all of them may be in brackets."""
+    """Return the same for a column that held numbers at the fit. Here all may be in brackets."""
     marks = _possible_marks(present)
     return (marks if len(marks) < 2 else table()) or marks[:1]
 
 
 def new_mark(present: "pd.Series[Any]", table: TableMark, before: str) -> str:
-    """The mark of a column that held numbers before, and in a new table may hold others beside.
+    """Return the mark of a column that held numbers at the fit and may have others in a new table.
 
-    What most of those texts show that leave no doubt is believed, then what the new table says,
-    then the mark of before; without any, 1,234 is 1234, as in the table of the fit.
+    The majority of clear texts decides, then the new table, then the mark at the fit. Without any
+    of these, 1,234 is 1234.
     """
     texts = only_texts(present).value_counts()
     if texts.empty:
@@ -141,7 +141,7 @@ def new_mark(present: "pd.Series[Any]", table: TableMark, before: str) -> str:
 
 
 def table_mark(frame: pd.DataFrame, otherwise: str = "") -> TableMark:
-    """The mark on which all columns agree that leave no doubt; else `otherwise`."""
+    """Return a function that finds the mark on which all clear columns agree; else `otherwise`."""
     return cache(partial(_common_mark, frame, otherwise))
 
 
@@ -165,7 +165,7 @@ def _has_fractions(column: "pd.Series[float]") -> bool:
 
 
 def maybe_thousands(column: "pd.Series[float]") -> bool:
-    """Whether every number that is not whole has up to three digits before its point and after.
+    """Return whether every fraction has one to three digits before its point and three after it.
 
     Then the point may have divided thousands in the file: 1.234 for 1234.
     """
@@ -176,7 +176,7 @@ def maybe_thousands(column: "pd.Series[float]") -> bool:
 
 
 def points_in_doubt(frame: pd.DataFrame) -> list[str]:
-    """The columns that have arrived as fractions, and whose points may have divided thousands."""
+    """Return the columns of fractions whose points may have divided thousands."""
     floats = frame.select_dtypes("float")
     return [str(name) for name, column in floats.items() if maybe_thousands(column)]
 
@@ -188,8 +188,8 @@ def _not_whole(column: "pd.Series[float]") -> Floats:
 
 
 def _possible_marks(present: "pd.Series[Any]") -> str:
-    """The marks with which all values are numbers of one unit: none, one or both."""
-    # Most texts are no numbers, which the first ones show.
+    """Return the marks with which all values are numbers of one unit: none, one or both."""
+    # The first texts usually show that a column holds no numbers.
     return _marks_of(present) if _marks_of(present.iloc[:LOOKED_AT]) else ""
 
 
@@ -200,40 +200,39 @@ def _marks_of(present: "pd.Series[Any]") -> str:
 
 
 def _all_below_zero(present: "pd.Series[Any]") -> bool:
-    """Whether brackets, or a minus behind, tell no value from another; most columns end at their
-    first.
+    """Return whether all values have brackets, or a minus behind them.
 
-    Then they are no signs of numbers below zero: (1,2) may be a pair, and (030) a prefix.
+    Then these distinguish nothing and mean no minus: (1,2) may be a pair, and (030) a prefix.
     """
     return all(isinstance(cell, str) and _NO_SIGN.fullmatch(cell) for cell in present)
 
 
 def only_texts(given: "pd.Series[Any]") -> "pd.Series[Any]":
-    """The cells that are texts."""
+    """Return the cells that are texts."""
     if isinstance(given.dtype, pd.StringDtype):
         return given.dropna()
     return given[[isinstance(cell, str) for cell in given]]
 
 
 def units_in(present: "pd.Series[Any]") -> set[str]:
-    """The signs of units that stand in texts."""
+    """Return the signs of units in texts."""
     texts = _as_arrow(only_texts(present).drop_duplicates())
     return {*"".join(_units(texts))}
 
 
 def name_units(units: Iterable[str]) -> str:
-    """Units as people write them; of those with letters alone the first name."""
+    """Return units as people write them: by a sign, or by the first code of the currency."""
     names = {sign: code for code, sign in reversed(CODES.items()) if sign not in SIGNS}
     return " ".join(sorted(names.get(unit, unit) for unit in units))
 
 
 def unit_of(numbers: "pd.Series[Any]") -> str:
-    """The signs beside numbers that have one unit; "" where they have none."""
+    """Return the sign beside numbers of one unit; "" if they have none."""
     return "".join(sorted(units_in(numbers)))
 
 
 def numbers_written(values: "pd.Index[Any]", mark: str) -> Floats:
-    """(n,), the number that each text writes, or that stands there already; else NaN."""
+    """Return (n,), the number in each cell, written or typed; NaN for anything else."""
     numbers = _numbers(_as_arrow(values), mark)
     if not isinstance(values.dtype, pd.StringDtype):
         for place, value in enumerate(values):
@@ -243,7 +242,7 @@ def numbers_written(values: "pd.Index[Any]", mark: str) -> Floats:
 
 
 def _numbers(texts: pa.Array, mark: str) -> Floats:
-    """(n,), the numbers that texts write; NaN where one writes none."""
+    """Return (n,), the numbers in texts; NaN where there is none."""
     digits = pc.utf8_trim(texts, AROUND)
     for divider in THOUSANDS[mark]:
         digits = pc.replace_substring(digits, divider, "")
@@ -255,7 +254,7 @@ def _numbers(texts: pa.Array, mark: str) -> Floats:
 
 
 def may_be_number(text: str) -> bool:
-    """Whether a text has no letters but those that numbers have; far cheaper than reading it."""
+    """Return whether a text has no letters that numbers lack. It is cheaper than reading."""
     return _LETTERS_OF_NUMBERS.issuperset(_LETTERS.findall(text))
 
 
@@ -265,7 +264,7 @@ def _are_numbers(texts: pa.Array, mark: str) -> Bools:
 
 
 def _units(texts: pa.Array) -> list[str]:
-    """The different units that stand before numbers and behind them; "" is one, of none."""
+    """Return the different units before and behind numbers; "" stands for no unit."""
     if not _any_has(texts, f"[{UNITS}]"):
         return [""]
     found: list[str] = pc.unique(pc.replace_substring_regex(texts, f"[^{UNITS}]+", "")).to_pylist()
@@ -273,13 +272,14 @@ def _units(texts: pa.Array) -> list[str]:
 
 
 def _as_arrow(values: "pd.Series[Any] | pd.Index[Any]") -> pa.Array:
-    """The texts of values as `PATTERNS` know numbers: without white space around them, with signs
-    for units, a minus for brackets, and the digits of any script as 0 to 9.
+    """Return texts in the form of `PATTERNS`.
+
+    It has no white space around, signs for units, a minus for brackets, and the digits 0 to 9.
     """
     if isinstance(values.dtype, pd.StringDtype):
         texts = pa.array(values, pa.large_string())
     else:
-        # Half a character, which Arrow has none of, is part of no number.
+        # Arrow cannot hold half a character, and no number has one.
         encoded = [str(value).encode(errors="replace") for value in values]
         texts = pa.array(encoded, pa.large_string())
     texts = pc.utf8_trim_whitespace(texts)
@@ -295,5 +295,5 @@ def _as_arrow(values: "pd.Series[Any] | pd.Index[Any]") -> pa.Array:
 
 
 def _any_has(texts: pa.Array, pattern: str) -> bool:
-    """Searching is far cheaper than replacing what most texts do not have."""
+    """Return whether any text matches. Searching is far cheaper than replacing."""
     return bool(pc.any(pc.match_substring_regex(texts, pattern)).as_py())

@@ -1,4 +1,4 @@
-"""How the numbers of a new table are written, beside those of the table of the fit."""
+"""How a new table writes numbers, compared with the table of the fit."""
 
 import pandas as pd
 
@@ -10,14 +10,14 @@ from foretune.tables.remarks import points_notes
 from foretune.tables.schema import Schema
 
 LOOKED_AT = 10_000
-"""At most so many rows, from all over a table, show how its numbers are written."""
+"""At most this many rows, from all over a table, show how it writes numbers."""
 
 
 def with_commas(schema: Schema, frame: pd.DataFrame) -> set[str]:
-    """The columns of numbers that may have decimal commas in a new table.
+    """Return the columns of numbers that may have decimal commas in a new table.
 
-    Where the table of the fit, whose columns the schema has, had none, all of them. Where it had
-    some, a column that came with points then comes with points again.
+    If no column had one at the fit, these are all columns. Otherwise, a column that had points then
+    has points again.
     """
     found = schema.as_written_in(some_of(frame, LOOKED_AT)).columns
     columns = [column for column in found if column.name in frame.columns]
@@ -28,17 +28,17 @@ def with_commas(schema: Schema, frame: pd.DataFrame) -> set[str]:
 
 
 class NumberFormatCheck:
-    """What is worth knowing about how the numbers of a new table are written, part by part."""
+    """Notes how a new table writes numbers, part by part."""
 
     def __init__(self, schema: Schema) -> None:
         self._columns = [each for each in schema.columns if each.kind is ColumnKind.NUMBER]
         self._marks: dict[str, set[str]] = {column.name: set() for column in self._columns}
         self._units: dict[str, set[str]] = {}
-        """Of each column that has come with numbers."""
+        """The units of each column of numbers so far."""
         self._in_doubt: set[str] = set()
 
     def add(self, part: pd.DataFrame, schema: Schema) -> None:
-        """Note how the numbers of a part are written, as which `schema` reads it."""
+        """Note how a part, as `schema` reads it, writes numbers."""
         for column in schema.columns:
             if column.name not in self._marks:
                 continue
@@ -49,7 +49,7 @@ class NumberFormatCheck:
         self._in_doubt.update(points_in_doubt(part))
 
     def notes(self) -> list[str]:
-        """Sentences for people."""
+        """Return sentences for people."""
         return [
             *self._other_marks(),
             *self._several_units(),
@@ -58,7 +58,7 @@ class NumberFormatCheck:
         ]
 
     def _other_marks(self) -> list[str]:
-        """A word about numbers that are not written as in the table of the fit."""
+        """Return a sentence about numbers that are written differently than at the fit."""
         other, apart = [], []
         for column in self._columns:
             marks = self._marks[column.name]
@@ -109,5 +109,5 @@ class NumberFormatCheck:
 
 
 def _unit_at_fit(column: Column) -> str | None:
-    """The unit of a column in the table of the fit; plain numbers have none."""
+    """Return the unit of a column at the fit; plain numbers have none."""
     return column.unit if column.decimal else ""

@@ -1,4 +1,4 @@
-"""What is to be learnt from a table, before its columns are inspected."""
+"""The target and the features of a table, before the columns are inspected."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,21 +16,21 @@ from foretune.tables.target import Task, check_target, infer_task, target_of
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TableProblem:
-    """A column to predict from others."""
+    """A column to predict from other columns."""
 
     frame: pd.DataFrame
-    """Without the rows of weight 0."""
+    """The table without the rows of weight 0."""
     target: str
     values: "pd.Series[Any]"
-    """The cells of the target, missing ones included, as what they are meant to be."""
+    """The cells of the target in their right type, missing ones included."""
     known: "pd.Series[Any]"
-    """The values that are there."""
+    """The cells of the target that have a value."""
     decimal: str
-    """What divides fractions in them, where they are written as people do."""
+    """The decimal mark of the target, if people wrote its numbers."""
     asked: Task | None
-    """The task that was asked for, if one was."""
+    """The task that the user named, or None."""
     task: Task
-    """The task that was asked for, or else the one that suits the values."""
+    """The task that the user named, or the one that suits the values."""
     roles: ColumnRoles
     mark: TableMark
     """How the table writes numbers that can be read in two ways."""
@@ -39,7 +39,7 @@ class TableProblem:
     def of(
         cls, frame: pd.DataFrame, target: str, *, task: Task | None, roles: ColumnRoles
     ) -> "TableProblem":
-        """Refuse columns that the table does not have, or that cannot be what they are to be."""
+        """Find the target and the roles; refuse columns that are missing or unsuitable."""
         frame = as_table(frame)
         check_target(frame, target)
         roles.check(frame, target)

@@ -1,4 +1,4 @@
-"""A table to learn from: read from a file, looked at, and what was assumed about it in words."""
+"""Reading a table to learn from, with sentences about what was assumed."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -45,14 +45,14 @@ from foretune.tables.target import (
 )
 
 MOST_BYTES = 400 * 2**20
-"""Larger tables are sampled while they are read, so that memory suffices for any file."""
+"""Larger tables are sampled while they are read, so that any file fits into memory."""
 DIFFERENT_SHARE = 0.5
-"""A target of which more than this share of rows is a class of its own is taken for names."""
+"""If more than this share of the rows have classes of their own, the target is a name."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingTable:
-    """A table, and what was assumed about it."""
+    """A table to learn from, and what was assumed about it."""
 
     table: Table
     target: str
@@ -60,11 +60,11 @@ class TrainingTable:
     notes: list[str]
     """Sentences for people."""
     target_unit: str | None = None
-    """As a column to learn from has it."""
+    """The unit of the target, as for other columns."""
 
     @property
     def numbers(self) -> Schema:
-        """The columns to learn from, and what else of a test table is read as numbers."""
+        """The columns to learn from, and the other columns that a test table reads as numbers."""
         table, by = self.table, self.table.weighting
         others = []
         if table.task is Task.REGRESSION:
@@ -76,7 +76,7 @@ class TrainingTable:
 
     @property
     def raw_columns(self) -> Texts:
-        """The columns of a test table that are read as they are written, to mean the same there."""
+        """The columns of a test table that are read as they are written, to keep their meaning."""
         table = self.table
         named = table.task is Task.CLASSIFICATION and table.label_kind is LabelKind.TEXT
         target = {self.target: table.classes} if named or table.target_decimal else {}
@@ -87,12 +87,12 @@ class TrainingTable:
 
 @dataclass(frozen=True, slots=True)
 class FileFindings:
-    """What reading the file of a table has shown, beside its rows."""
+    """Facts from reading the file of a table, beside its rows."""
 
     notes: tuple[str, ...] = ()
     """Sentences for people."""
     share: float = 1.0
-    """Of its rows, those that were read."""
+    """The share of its rows that were read."""
     gaps: tuple[str, ...] = ()
     """The texts that were taken for a missing target."""
 
@@ -114,8 +114,10 @@ def read_table(
     """Read a file, or take a data frame, and make a table to learn from.
 
     A file gives the table its name, and is sampled if it is larger than `most_bytes`.
-    task: the target decides if it is None. roles: what other columns are for. deadlines: when to
-    stop looking at columns of texts.
+
+    task: without it, the target decides.
+    roles: what other columns are for.
+    deadlines: when to stop inspecting texts.
     """
     asked = None if task is None else _task(task)
     findings = IN_MEMORY
@@ -147,7 +149,7 @@ def read_table(
 def _read_file(
     path: Path, target: str, asked: Task | None, most_bytes: int, progress: Progress
 ) -> tuple[pd.DataFrame, FileFindings]:
-    """Read the rows of a file, and look again at how it writes the target where that matters."""
+    """Read the rows of a file; read the target again if its exact texts matter."""
     progress.start(f"reading {path.name}{_large(path)}", None)
     try:
         frame, share = read_sample(path, most_bytes=most_bytes)
@@ -169,7 +171,7 @@ def read_sample(
 ) -> tuple[pd.DataFrame, float]:
     """Read the table in a file, or a sample if it is larger than `most_bytes`; and the share read.
 
-    texts: as of `read_frame`.
+    texts: as for `read_frame`.
     """
     path = Path(path)
     share = _share(path, most_bytes)
@@ -178,21 +180,21 @@ def read_sample(
     drawn = _sample_rows(read_parts(path, texts=texts), share)
     unlike = [str(name) for name in drawn.columns if _has_mixed_types(drawn[name])]
     if unlike and not has_types(path):
-        # 01 is a number in a part that has only numbers, and a text in the next one.
+        # 01 is a number in a part that has only numbers, and a text in the next part.
         texts = {**dict.fromkeys(unlike, ()), **texts}
         drawn = _sample_rows(read_parts(path, texts=texts), share)
     return drawn, share
 
 
 def read_test_table(path: str | Path, training: TrainingTable) -> tuple[pd.DataFrame, list[str]]:
-    """The table in a file that a model is tested on, and what is worth knowing about it, in words.
+    """Read the table that a model is tested on, with sentences about it.
 
-    Its columns mean the same as in the table of the fit: 01 is a text where it was one. But its
-    numbers may be written in another way.
+    Its columns mean the same as at the fit: 01 is a text if it was one then. But it may write
+    numbers differently.
     """
     frame, share = read_sample(path, texts=training.raw_columns)
     if more := with_commas(training.numbers, frame) - {*training.raw_columns}:
-        # In a column that has only 1.234, those would else have arrived as fractions.
+        # In a column that has only 1.234, pandas would otherwise have read fractions.
         texts = {**training.raw_columns, **dict.fromkeys(more, ())}
         frame, share = read_sample(path, texts=texts)
     seen = NumberFormatCheck(training.numbers)
@@ -204,7 +206,7 @@ def read_test_table(path: str | Path, training: TrainingTable) -> tuple[pd.DataF
 
 
 def size_notes(share: float, what: str, most_bytes: int = MOST_BYTES) -> list[str]:
-    """A sentence about a table of which only this share of the rows was read."""
+    """Return a sentence about a table of which only this share of the rows was read."""
     if share == 1.0:
         return []
     return [
@@ -214,7 +216,7 @@ def size_notes(share: float, what: str, most_bytes: int = MOST_BYTES) -> list[st
 
 
 def _large(path: Path) -> str:
-    """How large a file is, for people, where that matters."""
+    """Return the size of a large file in words; "" for a small one."""
     size = path.stat().st_size / 2**20 if path.is_file() else 0.0
     return f" ({size:,.0f} MB)" if size >= 1.0 else ""
 
@@ -224,7 +226,7 @@ def _share(path: Path, most_bytes: int) -> float:
 
 
 def _sample_rows(parts: Iterable[Any], share: float) -> Any:
-    """Draw some rows of a table that comes in parts: the same ones whatever its parts are."""
+    """Draw some rows of a table that comes in parts. They do not depend on the parts."""
     rng = np.random.default_rng(0)
     return pd.concat([part[rng.random(len(part)) < share] for part in parts], ignore_index=True)
 
@@ -234,7 +236,7 @@ def _has_mixed_types(column: "pd.Series[Any]") -> bool:
 
 
 def _needs_second_look(target: "pd.Series[Any]", asked: Task | None) -> bool:
-    """Whether the file tells more about a target: what its gaps are, or names such as 007."""
+    """Return whether the file tells more about a target: its gaps, or names such as 007."""
     if target.isna().any():
         return True
     return _is_number(target) and (asked or infer_task(target)) is Task.CLASSIFICATION
@@ -253,7 +255,7 @@ def _task(given: Task | str) -> Task:
 
 
 def _check_repeats(problem: TableProblem) -> None:
-    """Refuse a target that looks like a name or number of the rows."""
+    """Refuse a target that looks like a name or a number of the rows."""
     known, target = problem.known, problem.target
     if known.empty:
         return
@@ -279,7 +281,7 @@ def _check_repeats(problem: TableProblem) -> None:
 
 
 def _as_numbers_instead(known: "pd.Series[Any]") -> str:
-    """How a target whose classes hardly repeat may be predicted as a number, where it may."""
+    """Return advice on predicting a target as a number if its classes hardly repeat, or ""."""
     if _is_number(known):
         return f", or ask for {Task.REGRESSION}"
     if held := times_in(known):

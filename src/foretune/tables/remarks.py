@@ -29,7 +29,7 @@ WRITTEN = {
     ",": "with a decimal comma",
     ".": "with thousands apart, with a unit, or with brackets or a sign behind for a minus",
 }
-"""How numbers are written that are no plain ones, by what divides fractions."""
+"""How numbers are written, for each decimal mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +38,19 @@ class TableFacts:
 
     rows: int
     columns: int
-    """Beside the target."""
+    """The number of columns beside the target."""
     without_target: int
-    """Rows that were left out."""
+    """Rows without a target, which were left out."""
     without_weight: int
-    """Rows of weight 0, which were left out as well."""
+    """Rows of weight 0, which were left out."""
     kinds: dict[ColumnKind, int]
     """How many columns are of which kind."""
     share: float = 1.0
-    """Of the rows of the file, those that were read."""
+    """The share of the file's rows that were read."""
     columns_cut_short: bool = False
-    """Whether time was up before all columns of texts were looked at for numbers and dates."""
+    """Whether time ended before all texts were searched for numbers and dates."""
     texts_cut_short: bool = False
-    """Whether time was up before all texts were looked at for words that help."""
+    """Whether time ended before all texts were tested for words that help."""
 
 
 def notes_on(
@@ -60,7 +60,7 @@ def notes_on(
     inspected: Sequence[InspectedColumn],
     gaps: Sequence[str],
 ) -> list[str]:
-    """Say what is worth knowing about a table to learn from.
+    """Return sentences about a table to learn from.
 
     gaps: the texts that were taken for a missing target.
     """
@@ -157,7 +157,7 @@ def _column_notes(schema: Schema, facts: TableFacts) -> list[str]:
 
 
 def _role_notes(roles: ColumnRoles, known: pd.DataFrame) -> list[str]:
-    """What became of columns, and of rows without a group among those that have a target."""
+    """Return how columns were used, and how many rows with a target lack a group."""
     left_out = roles.excluded_columns()
     notes = [f"Not used, as asked for: {quote_names(left_out)}."] if left_out else []
     gaps = 0 if roles.group is None else int(known[roles.group].isna().sum())
@@ -188,7 +188,7 @@ def _thousands_notes(frame: pd.DataFrame, table: Table) -> list[str]:
 
 
 def points_notes(names: Sequence[str]) -> list[str]:
-    """A warning of columns whose points may divide thousands: 1.234 beside 0,5."""
+    """Return a warning of columns whose points may divide thousands: 1.234 beside 0,5."""
     if not names:
         return []
     return [

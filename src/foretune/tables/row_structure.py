@@ -1,7 +1,7 @@
-"""Rows that must not be dealt out at random.
+"""Rows that must not be split at random.
 
-Several rows of one patient are alike, and tomorrow is not known today: a score on rows that were
-drawn at random would promise too much of both.
+Rows of one patient are alike, and tomorrow is unknown today. A score on rows drawn at random would
+promise too much.
 """
 
 from dataclasses import dataclass, replace
@@ -22,20 +22,20 @@ from foretune.tables.missing_values import ColumnReading
 from foretune.tables.number_formats import TableMark
 
 FIRST_SCORED = 1 / 2
-"""Of rows in order, those before this share are only learnt from where parts of the rest are
-scored one after the other: a model of much fewer rows would say little about the final one."""
+"""If rows are in order, those before this share are only learnt from. A model of far fewer rows
+would say little about the final one."""
 
 Splits: TypeAlias = list[tuple[Ints, Ints]]
 """(rows to learn from, rows to score on) of each model."""
 
 
 class RowStructureKind(StrEnum):
-    """What the values of rows say about them."""
+    """The meaning of the values of rows."""
 
     TOGETHER = "together"
-    """Rows of one value belong together: a model that is scored on one has seen none of them."""
+    """Rows with equal values belong together. A model is scored on groups that it has not seen."""
     IN_ORDER = "in order"
-    """Rows follow each other: a model is scored on rows that come after those it has seen."""
+    """Rows follow each other. A model is scored on rows later than those it has seen."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -44,13 +44,13 @@ class RowStructure:
 
     kind: RowStructureKind
     column: str
-    """What it was taken from, for people."""
+    """The name of the column, for people."""
     values: Floats
-    """(n,), whole numbers from 0: which group a row belongs to, or when it comes."""
+    """(n,), whole numbers from 0: the group of a row, or its time."""
 
     @classmethod
     def together(cls, column: str, given: "pd.Series[Any]") -> "RowStructure":
-        """By groups; rows without a value are each a group of their own."""
+        """Make groups of rows with equal values. A row without a value is a group of its own."""
         codes, names = pd.factorize(hashable(given))
         lacking = codes < 0
         values = codes.astype(np.float64)
@@ -69,9 +69,10 @@ class RowStructure:
     def in_order(
         cls, column: str, given: "pd.Series[Any]", mark: TableMark, known: Bools | None = None
     ) -> "RowStructure":
-        """By numbers or dates; mark: how the table writes numbers that can be read in two ways.
+        """Order rows by numbers or dates.
 
-        known: (n,), which rows are meant, if not all. The others help to tell 3/4 from 4/3.
+        mark: how the table writes numbers that can be read in two ways.
+        known: (n,), which rows are meant, if not all. The others help to read dates such as 3/4.
         """
         places = _places(column, given, mark)
         places = places if known is None else places[known]
@@ -103,15 +104,15 @@ class RowStructure:
         return len(np.unique(self.values))
 
     def rows(self, index: Ints) -> "RowStructure":
-        """Of some of the rows."""
+        """Return the structure of some of the rows."""
         return replace(self, values=self.values[index])
 
 
 def later_rows(order: Floats, *, first: float, parts: int) -> Splits:
-    """The rows after a share `first` of them in so many parts, each scored by what came before it.
+    """Divide the rows after a share `first` into parts; all rows before a part predict it.
 
-    order: (n,), when a row comes; those that come at once are never divided. Where nothing begins
-    so late, what comes last of all is scored.
+    order: (n,), the time of a row. Rows of one time stay together. If no time begins that late, the
+        last time is scored.
     """
     before = np.searchsorted(np.sort(order), order)
     begin = min(max(1, round(first * len(order))), int(before.max()))
@@ -122,9 +123,11 @@ def later_rows(order: Floats, *, first: float, parts: int) -> Splits:
 
 
 def _places(name: str, given: "pd.Series[Any]", mark: TableMark) -> Floats:
-    """(n,), a number that grows with the place of a row; NaN where it has none."""
+    """Return (n,), numbers in the order of the rows; NaN for a row without a value."""
     if isinstance(given.dtype, pd.CategoricalDtype):
-        given = given.astype(object)  # Whatever saves memory, the values are numbers or dates.
+        given = given.astype(
+            object
+        )  # Types that save memory do not matter: the values are numbers or dates.
     [inspected] = inspect_columns(given.to_frame(name), mark)
     column = inspected.column
     if column.gaps:
@@ -152,7 +155,7 @@ def _no_places(name: str, odd: str) -> UsageError:
 
 
 def _odd_one(given: "pd.Series[Any]") -> str:
-    """A value that is neither number nor date, read in the way that leaves the fewest."""
+    """Return a value that is no number or date, read in the way that leaves the fewest of them."""
     facts = ColumnFacts(given.dropna().map(text_of))
     others = ColumnReading.of(facts.distinct, facts.counts).others
     return str((facts.distinct if others.empty else others).iloc[0])

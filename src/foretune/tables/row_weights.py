@@ -1,4 +1,4 @@
-"""Rows that do not count alike: a policy that was in force for a month, a person asked for many."""
+"""Weights of rows: a policy may have been in force for a month, a person may stand for many."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +12,7 @@ from foretune.tables.cells import read_numbers
 from foretune.tables.number_formats import TableMark, decimal_mark, table_mark
 
 MOST_TIMES = 1e30
-"""What the largest weight may be of the smallest: libraries of single precision know no more."""
+"""The largest ratio of two weights, because some libraries compute with single precision."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -20,34 +20,36 @@ class RowWeights:
     """How much rows count, in learning and in scores."""
 
     column: str
-    """What it was taken from, for people."""
+    """The name of the column, for people."""
     values: Floats
-    """(n,), positive, 1 on average over the table: what penalties and least weights of leaves go by
-    must not depend on the unit.
-    """
+    """(n,), positive, with mean 1, because penalties and minimum weights of leaves must not depend
+    on the unit."""
     decimal: str = ""
-    """What divides fractions in it, where they are written as people do."""
+    """The decimal mark of the weights, if people wrote them."""
 
     @classmethod
     def of(cls, column: str, given: "pd.Series[Any]", mark: TableMark) -> "RowWeights":
-        """By positive numbers; mark: how the table writes numbers that can be read in two ways."""
+        """Read positive numbers.
+
+        mark: how the table writes numbers that can be read in two ways.
+        """
         values = weights_in(column, given, mark)
         return cls(column, values / values.mean(), _decimal(given, mark))
 
     def of_test(self, frame: pd.DataFrame, known: Bools) -> Floats:
-        """(n,), how much the `known` rows of a test table count."""
+        """Return (n,), how much the `known` rows of a test table count."""
         mark = table_mark(frame, self.decimal)
         return weights_in(self.column, frame[self.column][known], mark, of=" of the test table")
 
     def rows(self, index: Ints) -> "RowWeights":
-        """Of some of the rows."""
+        """Return the weights of some of the rows."""
         return replace(self, values=self.values[index])
 
 
 def weights_in(column: str, given: "pd.Series[Any]", mark: TableMark, *, of: str = "") -> Floats:
-    """(n,), from 0 to 1, which the largest is, so that no sum of them overflows; refuses others.
+    """Read weights as (n,) numbers up to 1, so that no sum overflows; refuse anything else.
 
-    of: which table they are of, where there are several.
+    of: the name of the table for messages, if there are several.
     """
     values = _numbers(given, mark)
     wrong = ~(np.isfinite(values) & (values >= 0.0))
@@ -81,7 +83,7 @@ def weights_in(column: str, given: "pd.Series[Any]", mark: TableMark, *, of: str
 
 
 def _numbers(given: "pd.Series[Any]", mark: TableMark) -> Floats:
-    """(n,), NaN where no finite number stands."""
+    """Return (n,), NaN where no finite number stands."""
     return read_numbers(_plain(given), _decimal(given, mark))
 
 
@@ -92,5 +94,5 @@ def _decimal(given: "pd.Series[Any]", mark: TableMark) -> str:
 
 
 def _plain(given: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Whatever saves memory, the values are numbers."""
+    """Return the values in a plain type. Types that save memory do not matter."""
     return given.astype(object) if isinstance(given.dtype, pd.CategoricalDtype) else given

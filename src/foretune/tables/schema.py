@@ -1,8 +1,8 @@
-"""The columns of a table, and one matrix of numbers out of them.
+"""The columns of a table, and the one matrix of numbers made of them.
 
-Every later step works on that matrix: numbers as they are, categories as codes, NaN where a value
-is missing. Texts become the words that repeat in them. Columns that cannot help (constant, empty,
-row numbers, texts without such words) have no place in it.
+Every later step works on that matrix. Numbers stay as they are, categories become codes, and NaN is
+a missing value. Texts become the words that repeat in them. Columns that cannot help are left out:
+constant and empty ones, row numbers, texts without such words.
 """
 
 from collections import Counter
@@ -34,9 +34,9 @@ class Schema:
     columns: tuple[Column, ...]
 
     def as_written_in(self, frame: pd.DataFrame) -> "Schema":
-        """The same columns, with the marks of fractions that a new table has.
+        """Return the same columns with the decimal marks of a new table.
 
-        A model of 1.234,5 may meet 1234.5, and the other way round.
+        A model trained on 1.234,5 may meet 1234.5, and the other way round.
         """
         frame = as_table(frame)
         table = table_mark(frame)
@@ -50,7 +50,7 @@ class Schema:
         )
 
     def beside(self, *others: Column) -> "Schema":
-        """The same columns, and others after them."""
+        """Return the same columns, and others after them."""
         return Schema((*self.columns, *others))
 
     @property
@@ -60,7 +60,7 @@ class Schema:
 
     @property
     def places(self) -> dict[str, slice]:
-        """Of each column that is used, the columns of the matrix that it has become."""
+        """For each column that is used, its columns of the matrix."""
         used = [column for column in self.columns if column.features]
         ends = np.cumsum([len(column.features) for column in used]).tolist()
         return {
@@ -70,13 +70,13 @@ class Schema:
 
     @property
     def texts(self) -> dict[str, Bools]:
-        """Of each column of texts, which columns of the matrix, (d,), are its words."""
+        """For each column of texts, which columns of the matrix, (d,), are its words."""
         names = np.array([column.name for column in self.columns for _ in column.features])
         texts = [column.name for column in self.columns if column.kind is ColumnKind.WORDS]
         return {name: names == name for name in texts}
 
     def without_words(self, names: Collection[str]) -> "Schema":
-        """The same columns, but the texts of these names are not used."""
+        """Return the same columns, but do not use the texts of these names."""
         return Schema(
             tuple(
                 replace(column, kind=ColumnKind.TEXT, words=()) if column.name in names else column
@@ -92,21 +92,21 @@ class Schema:
 
     @property
     def raw_columns(self) -> dict[str, tuple[str, ...]]:
-        """The columns that are to be read as they are written, where a file has no types.
+        """The columns to be read as they are written if a file has no types, with their values.
 
-        1.234 may be 1234, and a part of a file in which all codes look like 01 or TRUE, or all
-        dates like 2024, would lose what they are. With them their categories, which are no gaps:
-        NA may be the code of Namibia.
+        Otherwise they would lose their meaning: 1.234 may be 1234, and a part of a file may have
+        only codes like 01 or TRUE, or only dates like 2024. Their categories are no gaps: NA may be
+        the code of Namibia.
         """
         read = (ColumnKind.CATEGORY, ColumnKind.DATE, ColumnKind.WORDS)
         columns = [each for each in self.columns if each.decimal or each.kind in read]
         return {column.name: column.categories for column in columns}
 
     def encode(self, frame: pd.DataFrame, *, progress: Progress = SILENT) -> Floats:
-        """(n, d) numbers of a table with these columns, in any order; more columns are ignored."""
+        """Return (n, d) numbers of a table with these columns, in any order, and perhaps others."""
         frame = as_table(frame)
         used = self._matrix_columns(frame)
-        # One column at a time goes to its place: a second matrix would not fit beside large ones.
+        # Columns are filled in one by one, because there may be no memory for a second matrix.
         matrix = np.empty((len(frame), len(self.features)))
         end = 0
         for column in track(used, progress, "turning columns into numbers", len(used)):
@@ -117,7 +117,7 @@ class Schema:
     def in_parts(
         self, frame: pd.DataFrame, *, most_cells: int | None = None
     ) -> Iterator[tuple[pd.DataFrame, Floats]]:
-        """Some rows at a time and their matrix: that of all words may be a hundred times the texts.
+        """Yield some rows at a time with their matrix, because words need much memory.
 
         A table without rows has one part.
         """
@@ -127,7 +127,7 @@ class Schema:
             yield part, self.encode(part)
 
     def _matrix_columns(self, frame: pd.DataFrame) -> list[Column]:
-        """The columns that have a place in the matrix; refuses a table that lacks one."""
+        """Return the columns that the matrix holds; refuse a table that lacks one."""
         used = [column for column in self.columns if column.features]
         lacking = [column.name for column in used if column.name not in frame.columns]
         if lacking:
@@ -141,13 +141,13 @@ class Schema:
         return used
 
     def gaps(self, matrix: Floats) -> Bools:
-        """(n, columns that are used), where the matrix has no value, be it one number or many."""
+        """Return (n, used columns), where the matrix has no value, in one number or in many."""
         first = [of.start for of in self.places.values()]
         missing: Bools = np.isnan(matrix[:, first])
         return missing
 
     def unread(self, frame: pd.DataFrame, matrix: Floats) -> dict[str, int]:
-        """How many values of which column count as missing in the matrix, although they are not."""
+        """Return how many values of each column count as missing although they are there."""
         frame = as_table(frame)
         lost = {
             column.name: int(column.present(frame[column.name][gaps]).sum())
@@ -156,9 +156,9 @@ class Schema:
         return {name: count for name, count in lost.items() if count}
 
     def check_numbers(self, frame: pd.DataFrame) -> None:
-        """Refuse a new table in which no value of a column of numbers, or of dates, is one.
+        """Refuse a new table if it has no readable value in a column of numbers or dates.
 
-        The same holds of durations and booleans.
+        The same holds for durations and booleans.
         """
         frame = as_table(frame)
         for column in self._matrix_columns(frame):
@@ -178,12 +178,12 @@ class Schema:
                 )
 
     def to_list(self) -> list[dict[str, Any]]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return [_plain_values(column) for column in self.columns]
 
     @classmethod
     def from_list(cls, given: Sequence[dict[str, Any]]) -> "Schema":
-        """The schema that `to_list` has described."""
+        """Return the schema that `to_list` has described."""
         columns = tuple(
             Column(
                 str(each["name"]),
@@ -213,13 +213,13 @@ class Schema:
 
 
 def _plain_values(column: Column) -> dict[str, Any]:
-    """Of a column, for JSON.
+    """Return a column as plain values for JSON.
 
-    Parts of dates are named only where they are not those of before, a unit where it is known,
-    words and gaps where there are some: what is made of these values tells tables apart, and those
-    that were remembered are to be known again.
+    Parts of dates are named only if they differ from the first ones, a unit only if it is known,
+    words and gaps only if there are any. These values are part of the fingerprint of a table, and
+    tables that were remembered must be found again.
     """
-    # Not `asdict`, which copies every text: wide tables have thousands of columns.
+    # `asdict` would copy every text, and wide tables have thousands of columns.
     plain = {field.name: getattr(column, field.name) for field in fields(column)}
     if column.date_parts in ((), dates.FIRST_PARTS):
         del plain["date_parts"]
@@ -232,13 +232,13 @@ def _plain_values(column: Column) -> dict[str, Any]:
 
 
 def _parts_of(plain: Mapping[str, Any]) -> tuple[str, ...]:
-    """The parts of the dates of a column that `_plain_values` has described."""
+    """Return the date parts of a column that `_plain_values` has described."""
     is_date = plain["kind"] == ColumnKind.DATE
     return tuple(plain.get("date_parts", dates.FIRST_PARTS if is_date else ()))
 
 
 def _texts_of(plain: Mapping[str, Any], what: str) -> tuple[str, ...]:
-    """The words or gaps of a column that `_plain_values` has described; refuses what is none."""
+    """Return the words or gaps of a column that `_plain_values` has described."""
     found = plain.get(what, [])
     are_texts = isinstance(found, list | tuple) and all(isinstance(each, str) for each in found)
     if not are_texts or len(set(found)) < len(found):
@@ -249,7 +249,7 @@ def _texts_of(plain: Mapping[str, Any], what: str) -> tuple[str, ...]:
 
 
 def _unit_of(plain: Mapping[str, Any]) -> str | None:
-    """The unit of a column that `_plain_values` has described; refuses what is none."""
+    """Return the unit of a column that `_plain_values` has described; refuse other values."""
     unit = plain.get("unit")
     if unit is not None and not (isinstance(unit, str) and {*unit} <= {*UNITS}):
         raise UsageError(f"the unit of a column is among {UNITS}", rule="schema-unit")
@@ -262,9 +262,9 @@ def infer_schema(
     progress: Progress = SILENT,
     deadlines: Deadlines = NO_DEADLINES,
 ) -> Schema:
-    """Find out what the columns of a table are; refuses columns of the same name.
+    """Find out what the columns of a table are; refuse columns of the same name.
 
-    deadlines: when to stop looking at columns of texts.
+    deadlines: when to stop inspecting texts.
     """
     frame = as_table(frame)
     inspected = inspect_columns(frame, table_mark(frame), progress, deadlines=deadlines)
@@ -272,10 +272,10 @@ def infer_schema(
 
 
 def as_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """The table with texts as the names of its columns; refuses those of the same name.
+    """Return the table with texts as names of columns; refuse repeated names.
 
-    Lists and decimals of Arrow become objects: pandas cannot compare the former, and loses count of
-    the latter where some are missing.
+    Lists and decimals of Arrow become objects: pandas cannot compare lists, and miscounts decimals
+    beside missing values.
     """
     names = [str(name) for name in frame.columns]
     twice = sorted(name for name, times in Counter(names).items() if times > 1)

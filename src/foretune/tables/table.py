@@ -1,4 +1,4 @@
-"""A table that is ready for evaluation: a matrix, a target, and what both mean."""
+"""A table that is ready for evaluation: a matrix, a target, and the meaning of both."""
 
 import json
 import zipfile
@@ -48,15 +48,15 @@ _SPOILT = (
     zipfile.BadZipFile,
     zlib.error,
 )
-"""What an archive, an array or a header that was not saved as one can raise."""
+"""What a damaged archive, array or header can raise."""
 SMALL = 2**26
 """Bytes that the arrays of any file may take."""
 MOST_TIMES = 20
-"""So many times its own size a larger file may have when unpacked."""
+"""A larger file may have this many times its own size when unpacked."""
 
 
 def _check_inflation(path: Path) -> None:
-    """Refuse (ValueError) a small archive of large arrays; ours are not compressed at all."""
+    """Refuse (ValueError) a small archive of large arrays. Our own are not compressed."""
     with zipfile.ZipFile(path) as archive:
         unpacked = sum(entry.file_size for entry in archive.infolist())
     if unpacked > max(SMALL, MOST_TIMES * path.stat().st_size):
@@ -75,26 +75,26 @@ class Table:
     y: Floats
     """(n,): numbers, or codes of `classes`."""
     classes: tuple[str, ...] = ()
-    """In ascending order of what they are."""
+    """In the ascending order of their values."""
     label_kind: LabelKind = LabelKind.TEXT
     target_decimal: str = ""
-    """What divides fractions in a target of numbers as people write them; "" for plain ones."""
+    """The decimal mark of a target of numbers as people write them; "" for plain ones."""
     arrangement: RowStructure | None = None
-    """How rows belong together or follow each other, where they must not be dealt at random."""
+    """How rows belong together or follow each other, if they must not be split at random."""
     weighting: RowWeights | None = None
-    """How much rows count, where they do not count alike."""
+    """How much rows count, if they do not count alike."""
 
     def __len__(self) -> int:
         return len(self.y)
 
     @property
     def weights(self) -> Floats | None:
-        """(n,), how much rows count; None where all count alike."""
+        """(n,), how much rows count; None if all count alike."""
         return None if self.weighting is None else self.weighting.values
 
     @property
     def weight_note(self) -> str:
-        """By what rows are, at the end of a clause for people; "" where all count alike."""
+        """The end of a clause that names the column of weights; "" if all rows count alike."""
         return "" if self.weighting is None else f", weighed by '{self.weighting.column}'"
 
     @property
@@ -113,7 +113,7 @@ class Table:
         roles: ColumnRoles = NO_ROLES,
         progress: Progress = SILENT,
     ) -> "Table":
-        """A table from a data frame; rows without a target, or of weight 0, are left out."""
+        """Make a table of a data frame, without the rows that lack a target or have weight 0."""
         problem = TableProblem.of(frame, target, task=task, roles=roles)
         return cls.answering(problem, problem.inspect(progress), name=name, progress=progress)
 
@@ -129,7 +129,7 @@ class Table:
     ) -> "Table":
         """Make the table for a problem from its inspected columns.
 
-        deadlines: when to stop looking which texts help.
+        deadlines: when to stop testing which texts help.
         """
         frame, target, roles, mark = asked.frame, asked.target, asked.roles, asked.mark
         schema = Schema(tuple(each.column for each in inspected))
@@ -163,7 +163,7 @@ class Table:
         return table._with_helpful_texts(progress, deadlines.texts)
 
     def _with_helpful_texts(self, progress: Progress, until: float) -> "Table":
-        """Without the words of texts that a cheap model does as well without."""
+        """Drop the words of texts that do not improve a cheap model."""
         texts = self.schema.texts
         if not texts:
             return self
@@ -183,7 +183,7 @@ class Table:
 
     @property
     def without_texts(self) -> "Table":
-        """Without the words of texts, if it has other columns; these describe it."""
+        """The table without the words of texts, if it has other columns. Meta-features use it."""
         texts = self.schema.texts
         has_others = not np.any(list(texts.values()), axis=0).all() if texts else True
         return self._without_words(list(texts)) if has_others else self
@@ -196,7 +196,7 @@ class Table:
         return replace(self, schema=self.schema.without_words(names), x=self.x[:, left])
 
     def rows(self, index: Ints) -> "Table":
-        """Some of its rows."""
+        """Return some rows of the table."""
         return replace(
             self,
             x=self.x[index],
@@ -206,7 +206,7 @@ class Table:
         )
 
     def sample(self, most: int, *, seed: int) -> "Table":
-        """At most so many rows, drawn at random; of classes, each keeps its share."""
+        """Return at most this many rows, drawn at random. Each class keeps its share."""
         if len(self) <= most:
             return self
         order = np.random.default_rng(seed).permutation(len(self))
@@ -215,7 +215,7 @@ class Table:
         return self.rows(np.sort(order[:most]))
 
     def without_rare_classes(self, least: int) -> "Table":
-        """Without the rows of classes that have fewer than `least` of them."""
+        """Drop the rows of classes that have fewer than `least` of them."""
         if self.task is not Task.CLASSIFICATION:
             return self
         counts = np.bincount(self.y.astype(np.int64), minlength=len(self.classes))
@@ -265,7 +265,7 @@ class Table:
             if about["format"] != FORMAT:
                 raise ValueError(f"format {about['format']}")
             schema = Schema.from_list(about["columns"])
-            # Tables that were prepared before labels had a kind are still in use.
+            # Tables that were saved before labels had a kind are still in use.
             kind = LabelKind(about.get("label_kind", LabelKind.TEXT))
             classes = tuple(str(name) for name in about["classes"])
             decimal = str(about.get("target_decimal", ""))
@@ -320,7 +320,7 @@ class Table:
 
 
 def _nothing_to_learn_from(name: str, schema: Schema, as_asked: Sequence[str]) -> UsageError:
-    """Say why none of the columns of a table is used."""
+    """Return the error that says why no column of a table is used."""
     left_out = {
         why: [column.name for column in schema.columns if column.kind is kind]
         for kind, why in UNUSED.items()
@@ -335,7 +335,7 @@ def _nothing_to_learn_from(name: str, schema: Schema, as_asked: Sequence[str]) -
 
 
 def _spread(order: Ints, y: Floats) -> NDArray[np.int64]:
-    """`order` rearranged so that every beginning of it holds each class by its share."""
+    """Return `order` rearranged so that every beginning of it holds each class by its share."""
     position = np.empty(len(y))
     for code in np.unique(y):
         members = np.flatnonzero(y == code)

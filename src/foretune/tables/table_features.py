@@ -1,4 +1,4 @@
-"""What a table is like, in numbers that tables are compared by."""
+"""The meta-features of a table, by which tables are compared."""
 
 from foretune.tables.meta_features import meta_features
 from foretune.tables.table import Table
@@ -6,7 +6,7 @@ from foretune.tables.target import Task
 
 
 def description(table: Table) -> dict[str, float]:
-    """The meta-features of a table, whatever words its texts hold."""
+    """Return the meta-features of a table. The words of its texts do not count."""
     plain = table.without_texts
     classes = plain.task is Task.CLASSIFICATION
     return meta_features(plain.x, plain.categorical, plain.y, classification=classes)

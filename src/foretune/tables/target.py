@@ -1,4 +1,4 @@
-"""The column to predict: what it asks for, and what its values are as numbers or classes."""
+"""The target: its task, and its values as numbers or classes."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -24,9 +24,9 @@ from foretune.tables.cells import (
 from foretune.tables.number_formats import TableMark, decimal_mark, new_numbers_mark
 
 MOST_CLASSES_OF_NUMBERS = 20
-"""A target of whole numbers with at most so many different ones is taken as classes."""
+"""A target of whole numbers with at most this many different ones holds classes."""
 MOST_SHOWN = 3
-"""Of the cells that keep a target from being numbers, so many are named."""
+"""How many cells that are no numbers a message names."""
 LONGEST_SHOWN = 50
 LARGEST_INTEGER = 2**63 - 1
 
@@ -47,7 +47,7 @@ class LabelKind(StrEnum):
     NUMBER = "number"
 
     def labels(self, classes: Sequence[str]) -> NDArray[Any]:
-        """The classes as they were."""
+        """Return the classes in their original type."""
         if self is LabelKind.BOOLEAN:
             return np.array([text == "True" for text in classes])
         types = {LabelKind.TEXT: np.str_, LabelKind.INTEGER: np.int64, LabelKind.NUMBER: np.float64}
@@ -55,7 +55,7 @@ class LabelKind(StrEnum):
 
 
 def check_target(frame: pd.DataFrame, target: str) -> None:
-    """Refuse a target that the table does not have, or that nothing can be predicted of."""
+    """Refuse a target that the table does not have, or that cannot be predicted."""
     if target not in frame.columns:
         raise UsageError(
             f"the target must be a column of the table, but there is no '{target}': "
@@ -75,7 +75,7 @@ def check_target(frame: pd.DataFrame, target: str) -> None:
 
 
 def infer_task(target: "pd.Series[Any]") -> Task:
-    """Classes are texts, booleans, categories, and few different whole numbers."""
+    """Return the task: texts, booleans, categories and few different whole numbers are classes."""
     if not pd.api.types.is_numeric_dtype(target.dtype) or pd.api.types.is_bool_dtype(target.dtype):
         return Task.CLASSIFICATION
     values = np.unique(target.to_numpy(dtype=np.float64, na_value=np.nan))
@@ -87,14 +87,13 @@ def infer_task(target: "pd.Series[Any]") -> Task:
 def target_of(
     column: "pd.Series[Any]", task: Task | None, mark: TableMark
 ) -> tuple["pd.Series[Any]", str]:
-    """The column to predict, gaps included, as what its values are meant to be.
+    """Return the column to predict in its right type, gaps included, and its decimal mark.
 
-    With it, what divides fractions where its texts were numbers as people write them. mark: what
-    decides where these can be read in two ways.
+    mark: decides if numbers can be read in two ways.
     """
     inferred = pd.api.types.infer_dtype(column, skipna=True)
     if inferred == "decimal":
-        # As databases have them.
+        # as databases have them
         return _as_whole(pd.Series(read_numbers(column), column.index, name=column.name)), ""
     decimal = _mark_of(column.dropna(), mark) if inferred == "string" else None
     if decimal is not None:
@@ -105,15 +104,15 @@ def target_of(
 
 
 def _mark_of(texts: "pd.Series[str]", mark: TableMark) -> str | None:
-    """What divides fractions in texts that are numbers, "" in plain ones; None in other texts."""
-    # As columns to learn from are read: 1.101 is a number as it stands.
+    """Return the decimal mark of numbers in texts, "" for plain ones; None for other texts."""
+    # They are read like the columns to learn from: 1.101 is the number that it looks like.
     if are_plain_numbers(texts):
         return ""
     return decimal_mark(texts, mark) or None
 
 
 def _whole(column: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Whole numbers as such, where only gaps among them made them floats."""
+    """Return whole numbers in a type of whole numbers, if only gaps made them floats."""
     gaps = pd.api.types.is_float_dtype(column.dtype) and column.isna().any()
     return _as_whole(column) if gaps else column
 
@@ -125,7 +124,7 @@ def _as_whole(column: "pd.Series[Any]") -> "pd.Series[Any]":
 
 
 def target_numbers(column: "pd.Series[Any]", target: str) -> Floats:
-    """(n,), the target of a regression; refuses what is no finite number."""
+    """Return (n,), the target of a regression; refuse anything but finite numbers."""
     if held := times_in(column):
         what, unit = held
         raise UsageError(
@@ -138,7 +137,7 @@ def target_numbers(column: "pd.Series[Any]", target: str) -> Floats:
     numbers = pd.to_numeric(column, errors="coerce")
     y = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
     if not np.isfinite(y).all():
-        # Values that hardly repeat would be refused as classes.
+        # As classes, values that hardly repeat would be refused.
         repeat = 2 * column.astype(str).nunique() <= len(column)
         remedy = "choose classification" if repeat else "leave them out"
         others = list(dict.fromkeys(not_numbers(column)))
@@ -153,7 +152,7 @@ def target_numbers(column: "pd.Series[Any]", target: str) -> Floats:
 
 
 def new_target_numbers(column: "pd.Series[Any]", target: str, mark: TableMark) -> Floats:
-    """The same in a test table, where 1.101 is 1101 if `mark` says so, as in other new columns."""
+    """Return the same for a test table, where 1.101 is 1101 if `mark` says so."""
     texts = pd.api.types.infer_dtype(column) == "string"
     if texts and (decimal := new_numbers_mark(column, mark)):
         column = pd.Series(read_numbers(column, decimal), column.index)
@@ -161,9 +160,9 @@ def new_target_numbers(column: "pd.Series[Any]", target: str, mark: TableMark) -
 
 
 def times_in(column: "pd.Series[Any]") -> tuple[str, str] | None:
-    """What spans or points of time a target holds, typed or written, and a unit to count them in.
+    """Return what durations or dates a target holds, and a unit to count them in.
 
-    None for every other target: it is not ours to say where counting begins.
+    Return None for every other target. Where counting begins is the user's choice.
     """
     present = column.dropna()
     if present.empty:
@@ -180,7 +179,7 @@ def times_in(column: "pd.Series[Any]") -> tuple[str, str] | None:
 def target_classes(
     column: "pd.Series[Any]", target: str
 ) -> tuple[Floats, tuple[str, ...], LabelKind]:
-    """The code of each row, what the codes mean, and what they were."""
+    """Return the code of each row, the class of each code, and the original type of the classes."""
     if pd.api.types.is_float_dtype(column.dtype) and np.isinf(column.to_numpy(np.float64)).any():
         raise UsageError(
             f"the classes of a target must be finite where they are numbers, but '{target}' holds "
@@ -205,10 +204,9 @@ def target_classes(
 
 
 def codes_of(column: "pd.Series[Any]", classes: Sequence[str]) -> tuple[Floats, list[str]]:
-    """(n,), the code of each row among classes that are known, and texts that are none of them.
+    """Return (n,), the code of each row among known classes, and the texts that are no such class.
 
-    1 and 1.0 are the same class: a gap elsewhere in a column makes pandas read the one as the
-    other, in the table of the classes or in this one.
+    1 and 1.0 are the same class, because pandas reads 1 as 1.0 in a column with a gap.
     """
     codes = {_strip_decimal_zero(name): float(code) for code, name in enumerate(classes)}
     codes |= {name: float(code) for code, name in enumerate(classes)}
@@ -219,7 +217,7 @@ def codes_of(column: "pd.Series[Any]", classes: Sequence[str]) -> tuple[Floats, 
 
 
 def _strip_decimal_zero(text: str) -> str:
-    """A whole number without its `.0`; other texts as they are."""
+    """Return a whole number without its `.0`, and other texts as they are."""
     head, dot, zero = text.rpartition(".")
     return head if dot and zero == "0" and head.removeprefix("-").isdecimal() else text
 

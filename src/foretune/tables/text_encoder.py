@@ -1,8 +1,8 @@
-"""What texts say of a target: a linear model of all their words, and the most telling words.
+"""Texts as a few numbers: a linear model of all words, and the most informative words.
 
-As with scikit-learn's target encoder, rows that are learnt from get what a model of other rows
-foretells (cross-fitting), because what a model says of its own rows is too good. Models after it
-would believe that.
+As in scikit-learn's target encoder, rows that are learnt from get predictions by a model of other
+rows (cross-fitting). A model's predictions for its own rows are too good, and later models would
+rely on them.
 """
 
 from typing import Any
@@ -17,17 +17,17 @@ from foretune._base.arrays import Floats, Ints
 PENALTIES = (0.3, 1.0, 3.0, 10.0, 100.0)
 PARTS = 5
 MOST_CLASSES = 20
-"""Only of so many, the commonest, is there a model: each is a column."""
+"""Only this many classes, the most frequent ones, have a model, because each is a column."""
 CLASSES_TO_CHOOSE_BY = 3
-"""The penalty is chosen by the commonest classes, because each takes its time."""
+"""The penalty is chosen with the most frequent classes, because each takes time."""
 PLAIN_WORDS = 30
 
 
 class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """From words (n, d), 1 where a row has one and NaN without a text, to a few numbers.
+    """Turns words (n, d), 1 where a row has one and NaN without a text, into a few numbers.
 
-    Words count the more the rarer they are, and the words of a row have together length 1
-    (TF-IDF). The columns are the most telling words first.
+    These are predictions of the target by all words, and the most informative words. Rare words
+    count more, and the words of a row together have length 1 (TF-IDF).
     """
 
     def __init__(self, classification: bool = False, seed: int = 0) -> None:
@@ -35,12 +35,12 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.seed = seed
 
     def fit(self, X: Floats, y: Any) -> "TextEncoder":
-        """Learn how rare words are, and what they say of the target."""
+        """Learn how rare words are, and what they say about the target."""
         self.fit_transform(X, y)
         return self
 
     def fit_transform(self, X: Floats, y: Any) -> Floats:
-        """The same, and what the other rows foretell of each row."""
+        """Do the same, and return predictions for each row by models of other rows."""
         self.n_features_in_ = X.shape[1]
         bags = csr_array(np.nan_to_num(X))
         self.rarity_ = _rarity(bags)
@@ -54,7 +54,7 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return _beside_words(_foretold(words, targets, part, penalty), X)
 
     def transform(self, X: Floats) -> Floats:
-        """(n, columns) of new rows."""
+        """Return (n, columns) of new rows."""
         words = _weigh_bags(csr_array(np.nan_to_num(X)), self.rarity_)
         return _beside_words(words @ self.slopes_ + self.level_, X)
 
@@ -64,7 +64,7 @@ def _beside_words(foretold: Floats, x: Floats) -> Floats:
 
 
 def _rarity(bags: csr_array) -> Floats:
-    """(d,), the inverse document frequency of each word."""
+    """Return (d,), the inverse document frequency of each word."""
     rows, columns = bags.shape
     rows_with = np.bincount(bags.indices, minlength=columns)
     rarity: Floats = np.log((1 + rows) / (1 + rows_with)) + 1.0
@@ -72,16 +72,16 @@ def _rarity(bags: csr_array) -> Floats:
 
 
 def _weigh_bags(bags: csr_array, rarity: Floats) -> csr_array:
-    """Rows of length 1, but for those without words."""
+    """Return rows of length 1; rows without words stay empty."""
     weighed = csr_array(bags * rarity[None, :])
     lengths = np.sqrt((weighed * weighed).sum(axis=1))
     return csr_array(weighed / np.where(lengths > 0.0, lengths, 1.0)[:, None])
 
 
 def _targets(y: Any, classification: bool) -> Floats:
-    """(n, targets): numbers by their spread, or 1 where a row is of a class, the commonest first.
+    """Return (n, targets): numbers by their spread, or 1 where a row has a frequent class.
 
-    One of two classes says all.
+    For two classes, one column says all.
     """
     if not classification:
         spread = y.std()
@@ -94,7 +94,7 @@ def _targets(y: Any, classification: bool) -> Floats:
 
 
 def _best_penalty(words: csr_array, targets: Floats, part: Ints) -> float:
-    """By the squared error of what other rows foretell."""
+    """Choose the penalty by the squared error of predictions for other rows."""
     errors = [
         np.mean((_foretold(words, targets, part, penalty) - targets) ** 2) for penalty in PENALTIES
     ]
@@ -102,7 +102,7 @@ def _best_penalty(words: csr_array, targets: Floats, part: Ints) -> float:
 
 
 def _foretold(words: csr_array, targets: Floats, part: Ints, penalty: float) -> Floats:
-    """(n, targets), of each part by a model of the others."""
+    """Return (n, targets), predictions for each part by a model of the others."""
     foretold = np.empty_like(targets)
     for k in range(part.max() + 1):
         others = part != k

@@ -1,4 +1,4 @@
-"""Reading a table within a time: a small sample first, then as many rows as the time allows."""
+"""Reading a table within a time limit: a small sample first, then as many rows as time allows."""
 
 import math
 import time
@@ -27,29 +27,29 @@ class SampleSizes:
     """The bytes of a table that decide about its first sample."""
 
     small: int = 8 * 2**20
-    """A smaller table is read at once: a sample of it would hardly be quicker."""
+    """A smaller table is read at once, because a sample of it would hardly be faster."""
     first: int = 4 * 2**20
     """The size of the first sample, if its rows are not too few."""
 
 
 USUAL_SIZES = SampleSizes()
 FIRST_ROWS = 1000
-"""The rows that the first sample of a wide table has, if that is no more than half of the table."""
+"""The rows in the first sample of a wide table, if they are at most half of the table."""
 READING_SHARE = 0.35
-"""Of the time that is left after the first sample, what reading and preparing all rows may take."""
+"""The share of the time left after the first sample that reading and preparing may take."""
 TEXTS_SHARE = 0.2
-"""Of the time that is left before the table is read: when to stop to look which texts help."""
+"""Texts are searched for helpful words until this share of the time left before reading is over."""
 COLUMNS_SHARE = 0.3
-"""The same: when to stop to look whether columns of texts are numbers or dates."""
+"""The same for searching texts for numbers and dates."""
 FIRST_COLUMNS_SHARE = 0.1
-"""The same of the first sample."""
+"""The same for the first sample."""
 SECONDS_A_COLUMN = 0.0004
-"""What a column takes however many rows there are; the rest grows with the rows."""
+"""The time of a column, however many rows there are. The rest grows with the rows."""
 LEAST_SECONDS = 0.001
 LEAST_GAIN = 2.0
-"""A sample that is not so many times larger than the first one is not worth reading."""
+"""A sample that is fewer times larger than the first one is not worth reading."""
 LEAST_GROWING = 0.2
-"""At least this share of the time that the first sample took grows with the rows."""
+"""At least this share of the first sample's time is assumed to grow with the rows."""
 
 
 def read_table_in_time(
@@ -63,9 +63,9 @@ def read_table_in_time(
     progress: Progress = SILENT,
     sizes: SampleSizes = USUAL_SIZES,
 ) -> TrainingTable:
-    """The table in a file, or a sample of it if there is no time for all of it.
+    """Read the table in a file, or a sample of it if there is no time for all of it.
 
-    use_sample: is called with a small sample of a large table, before the rest is read.
+    use_sample: called with a small sample of a large table, before the rest is read.
     """
     path = Path(path)
     size = min(table_bytes(path), MOST_BYTES)
@@ -77,7 +77,7 @@ def read_table_in_time(
         training = read_table(
             rows, target, task=task, roles=roles, progress=progress, deadlines=deadlines
         )
-        return_freed_memory()  # The data frame is of no more use.
+        return_freed_memory()  # The data frame is not needed any more.
         return training
 
     if not clock.is_limited or size < sizes.small:
@@ -106,7 +106,7 @@ def read_table_in_time(
 
 
 def _deadlines(clock: TimeBudget, columns: float, texts: float) -> Deadlines:
-    """After these shares of the time that is left."""
+    """Return deadlines at these shares of the time that is left."""
     if not clock.is_limited:
         return NO_DEADLINES
     now, left = time.monotonic(), clock.remaining_for_model()
@@ -121,24 +121,24 @@ class _StageTimes:
         self.growing = 0.0
 
     def start(self, what: str, total: int | None) -> None:
-        """Begin to measure, unless the work has few rows however many the table has."""
+        """Begin to measure, unless this work has few rows however large the table is."""
         self.stop()
         self._since = math.inf if what == SEEING_WHICH_HELP else time.monotonic()
         self._shown.start(what, total)
 
     def step(self, n: int = 1, note: str = "") -> None:
-        """Only passed on."""
+        """Pass the step on."""
         self._shown.step(n, note)
 
     def stop(self) -> None:
-        """Add what it took."""
+        """Add the time that the work took."""
         self.growing += max(0.0, time.monotonic() - self._since)
         self._since = math.inf
         self._shown.stop()
 
 
 def _read_if_possible(read: Callable[[Path], TrainingTable], sample: Path) -> TrainingTable | None:
-    """None where the sample lacks what the table may have; if not, reading that will say so."""
+    """Return None if the sample lacks what the table may have. Reading all rows will tell."""
     try:
         return read(sample)
     except UsageError:
@@ -146,18 +146,18 @@ def _read_if_possible(read: Callable[[Path], TrainingTable], sample: Path) -> Tr
 
 
 def _round_share(share: float) -> float:
-    """A half, a quarter and so on: the same command mostly reads the same rows, and resumes."""
+    """Round down to a power of a half, so that the same command mostly reads the same rows."""
     return float(2.0 ** math.floor(math.log2(share)))
 
 
 def _forecast_seconds(took: float, columns: int, share: float) -> float:
-    """The seconds for a whole table, of which reading this share of the rows took so many."""
+    """Estimate the seconds for a whole table from those for this share of the rows."""
     growing = max(LEAST_GROWING * took, took - SECONDS_A_COLUMN * columns)
     return took - growing + growing / share
 
 
 def _name_sample(training: TrainingTable, path: Path, share: float) -> TrainingTable:
-    """The training table of a sample under the name of the file that the sample is of."""
+    """Return the training table of a sample under the name of the original file."""
     name = table_name(path)
     note = (
         f"There is no time to read all of {path.name}: about {share:.1%} of its rows are used, "

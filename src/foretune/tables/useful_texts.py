@@ -1,7 +1,7 @@
-"""Which texts help: a cheap model of the table, with a text and without.
+"""Which texts help: a cheap model of the table is compared with and without each text.
 
-Most titles and names tell a model nothing that it could learn, and what they seem to tell misleads
-it; sentences are often the best that a table has.
+Most titles and names tell a model nothing, or mislead it. Sentences are often the best part of a
+table.
 """
 
 import math
@@ -23,19 +23,19 @@ from foretune.tables.text_encoder import TextEncoder
 
 SEEING_WHICH_HELP = "seeing which texts help"
 MOST_OTHERS = 100
-"""The other columns that the model uses: of more, those that follow the target most closely."""
+"""The other columns that the model uses: those that follow the target most closely."""
 LEAST_GAIN = 0.02
-"""Of the loss that the other columns leave, so much must go, and more than its standard error."""
+"""The loss must fall by this share, and by more than its standard error."""
 MOST_ROWS = 2000
 MOST_CLASSES = 10
 FOLDS = 3
 TREES = 100
-"""Of all classes together."""
+"""The number of trees, of all classes together."""
 MOST_ROUNDS = 30
 MODEL = {"learning_rate": 0.2, "max_leaf_nodes": 15, "random_state": 0}
 SMALLEST_LEAF = 5
 LARGEST_LEAF = 20
-"""Rows: scikit-learn's own, with which fewer than 40 rows are never divided, whatever they hold."""
+"""scikit-learn's own minimum of rows in a leaf. With it, fewer than 40 rows are never divided."""
 SMALLEST_PROBABILITY = 1e-6
 
 
@@ -49,12 +49,14 @@ def select_useful_texts(
     progress: Progress = SILENT,
     until: float = math.inf,
 ) -> dict[str, bool]:
-    """Of each text whether it helps.
+    """Return for each text whether it helps.
 
-    x: (n, d). y: (n,), numbers or codes of classes. texts: which columns of x, (d,), are the words
-    of a text. Where there is nothing else, every text helps. arrangement: of the rows, which are
-    then seen as the models of the search see them: words of one patient, or of one month, tell
-    nothing of others.
+    x: (n, d).
+    y: (n,), numbers or codes of classes.
+    texts: which columns of x, (d,), are the words of a text. If there are no other columns, every
+        text helps.
+    arrangement: the structure of the rows, which folds must respect as in the search. Words of one
+        patient, or of one month, say nothing about others.
     """
     others = ~np.any(list(texts.values()), axis=0)
     if not others.any():
@@ -78,7 +80,7 @@ def select_useful_texts(
 
 
 def _some_rows(y: Floats, classification: bool) -> Ints:
-    """In a random order, and of the commonest classes."""
+    """Return some rows of the most frequent classes, in a random order."""
     order = np.random.default_rng(0).permutation(len(y))
     if classification:
         classes, counts = np.unique(y, return_counts=True)
@@ -100,20 +102,20 @@ def _closest(x: Floats, y: Floats, classification: bool) -> Ints:
 
 
 def _fill_empty(x: Floats) -> Floats:
-    """With a number below all others where there is none: columns may be empty in a fold."""
+    """Fill gaps with a number below all others, because a column may be empty in a fold."""
     filled: Floats = np.where(np.isnan(x), np.nanmin(x, axis=0, initial=0.0) - 1.0, x)
     return filled
 
 
 def _is_gain(without: Floats, with_words: Floats) -> bool:
-    """Of the losses of the same rows."""
+    """Return whether a loss falls enough. Both are losses of the same rows."""
     gains = without - with_words
     error = gains.std() / np.sqrt(len(gains))
     return bool(gains.mean() > max(LEAST_GAIN * without.mean(), error))
 
 
 def _folds(y: Floats, by: RowStructure | None) -> Splits:
-    """Rows are in a random order already; where none could be learnt from, they are dealt so."""
+    """Return folds that respect the structure of the rows; simple folds if that leaves none."""
     from sklearn.model_selection import GroupKFold, KFold
 
     arranged: Iterable[tuple[Ints, Ints]] = []
@@ -133,7 +135,7 @@ def _losses(
     classification: bool,
     folds: Splits,
 ) -> Floats:
-    """The loss of each row that is scored, by a model of others: logarithmic, or squared."""
+    """Return the loss of each scored row by a model of others: logarithmic, or squared."""
     of = _log_loss if classification else _squared_loss
     losses = []
     for known, held in folds:
@@ -147,7 +149,7 @@ def _losses(
 
 
 def _leaf(rows: int) -> int:
-    """How many rows a leaf has at least."""
+    """Return the fewest rows of a leaf."""
     return min(LARGEST_LEAF, max(SMALLEST_LEAF, rows // 8))
 
 

@@ -1,4 +1,4 @@
-"""Texts: the words that repeat in a column of texts, and the rows that have them."""
+"""The words that repeat in a column of texts, and the rows that have them."""
 
 import math
 import re
@@ -17,21 +17,21 @@ from foretune._base.progress import SILENT, Progress, track
 from foretune.tables.cells import some_of, text_of
 
 MOST_WORDS = 2000
-"""Words of all columns of texts together: every word is a column of the matrix."""
+"""The most words of all texts together, because every word is a column of the matrix."""
 MOST_TEXTS = 20
-"""At most so many columns of texts are used: to see whether one helps takes about a second."""
+"""The most columns of texts that are used, because testing one takes about a second."""
 LEAST_ROWS_OF_A_WORD = 3
 MOST_CELLS = 10_000_000
-"""Cells of the matrix that words become, which has to fit into memory."""
+"""The most cells of the matrix of words, which has to fit into memory."""
 LOOKED_AT = 20_000
-"""Words are chosen from so many rows, because texts may be long."""
+"""Words are chosen from this many rows, because texts may be long."""
 TEXTS_AT_ONCE = 50_000
 LONGEST_WORD = 50
 """Longer words are keys."""
 _MARKS = "".join(
     each for each in map(chr, range(0x300, 0xE00)) if unicodedata.category(each).startswith("M")
 )
-"""Vowels of Hindi, Tamil, Arabic and others, which are no letters."""
+"""Vowel signs of Hindi, Tamil, Arabic and other scripts, which are no letters in Unicode."""
 _WORD = re.compile(rf"\b[\d_]*[^\W\d_][\w{_MARKS}]*")
 """A word has a letter: the digits of 1.25 and of dates are no words."""
 _UNSPACED = re.compile(
@@ -42,7 +42,7 @@ _UNSPACED = re.compile(
 
 
 def most_words(rows: int, columns: int) -> int:
-    """Return how many words each of so many columns of texts may have."""
+    """Return how many words each of this many columns of texts may have."""
     return min(MOST_WORDS // columns, MOST_CELLS // max(1, rows * columns))
 
 
@@ -52,10 +52,12 @@ def words_of_texts(
     until: float = math.inf,
     progress: Progress = SILENT,
 ) -> dict[str, tuple[str, ...]]:
-    """Find the words that repeat in columns of texts; columns without such words are left out.
+    """Find the words that repeat in columns of texts. Columns without such words are left out.
 
-    Of many columns, those with the longest texts are used: sentences say more than names.
-    until: when the time for looking at texts is up, by the monotonic clock.
+    If there are too many columns, those with the longest texts are used, because sentences say more
+    than names.
+
+    until: when the time for inspecting texts ends, by the monotonic clock.
     """
     most = most_words(len(frame), min(len(names), MOST_TEXTS))
     if len(names) > MOST_TEXTS:
@@ -77,9 +79,9 @@ def _mean_length(texts: "pd.Series[Any]") -> float:
 def telling_words(
     present: "pd.Series[Any]", most: int, *, looked_at: int = LOOKED_AT
 ) -> tuple[str, ...]:
-    """Choose the words that tell most rows apart: those that half of the rows have come first.
+    """Choose the words that distinguish most rows: those in about half of the rows come first.
 
-    Words that nearly no row has, or nearly every row, are left out.
+    Words in nearly no row, or in nearly every row, are left out.
     """
     some = some_of(present, looked_at)
     rows, runs = _split_texts(some)
@@ -98,7 +100,7 @@ def telling_words(
 
 
 def which_words(given: "pd.Series[Any]", words: Sequence[str]) -> Floats:
-    """(n, words), 1 where a text has the word; NaN where there is no text."""
+    """Return (n, words), 1 where a text has the word; NaN where there is no text."""
     is_there = given.notna().to_numpy()
     found = np.zeros((len(given), len(words)))
     found[~is_there] = np.nan
@@ -113,9 +115,9 @@ def which_words(given: "pd.Series[Any]", words: Sequence[str]) -> Floats:
 
 
 def _split_texts(texts: "pd.Series[Any]") -> tuple[Ints, pa.Array]:
-    """Split texts into words: (k,), the place of the text that has a word, and the words.
+    """Split texts into words: (k,), the index of the text that has a word, and the words.
 
-    Between the words, other runs of characters may stand, such as numbers.
+    Other runs of characters, such as numbers, may come between the words.
     """
     arrow = _as_arrow(texts)
     plain = pc.string_is_ascii(arrow).to_numpy(zero_copy_only=False)
@@ -132,22 +134,22 @@ def _split_texts(texts: "pd.Series[Any]") -> tuple[Ints, pa.Array]:
 def _as_arrow(texts: "pd.Series[Any]") -> pa.Array:
     if isinstance(texts.dtype, pd.StringDtype):
         return pa.array(texts.to_numpy(dtype=object), pa.large_string())
-    # Arrow has no half characters, which are part of no word.
+    # Arrow cannot hold half a character, and no word has one.
     encoded = [text_of(text).encode(errors="replace") for text in texts]
     return pa.array(encoded, pa.large_string())
 
 
 def _is_word(text: str) -> bool:
-    """Whether a run of characters is a word. Every run that is not plain is one already."""
+    """Return whether a run of characters is a word. All runs of other scripts already are."""
     return not text.isascii() or (1 < len(text) <= LONGEST_WORD and bool(_WORD.fullmatch(text)))
 
 
 def _words_of(text: str) -> set[str]:
-    """Find the different words of a text; large and small letters are alike.
+    """Return the different words of a text in small letters.
 
-    Where a script has no spaces, every character and every two that follow each other are words.
+    In a script without spaces, every character and every pair of neighbours is a word.
     """
-    # An accent may be part of a letter or stand behind it.
+    # An accent may be part of a letter or a character of its own.
     folded = unicodedata.normalize("NFC", text.casefold())
     runs = _UNSPACED.findall(folded)
     spaced = _UNSPACED.sub(" ", folded) if runs else folded

@@ -1,8 +1,8 @@
 """Experience carried over to a space that has changed since.
 
-Spaces change from one search to the next: a range is moved, a hyperparameter or an algorithm comes
-or goes. `restriction` keeps only what is exactly the same in both spaces. Here a run counts unless
-it contradicts the new space:
+Spaces change from one search to the next: a range is moved, a hyperparameter or an algorithm is
+added or removed. `restriction` keeps only what is exactly the same in both spaces. Here a run
+counts unless it contradicts the new space:
 
 - A run with a value that the new space does not have is left out.
 - A hyperparameter that is not searched any more is ignored. If a number is a constant now, runs
@@ -171,7 +171,7 @@ def _nothing_left(
 
 
 def has_gaps(configs: Encoded) -> bool:
-    """Whether a configuration lacks the value of a hyperparameter that is active in it."""
+    """Return whether a configuration lacks the value of a hyperparameter that is active in it."""
     return bool(
         any(
             (np.isnan(column) & (True if condition is None else condition(configs.values))).any()
@@ -183,7 +183,7 @@ def has_gaps(configs: Encoded) -> bool:
 
 
 def _lacking(space: Space, unrecorded: Bools, assumed: Mapping[str, float]) -> Bools:
-    """(n, H), where a value is missing that is neither assumed nor the only one."""
+    """Return (n, H), where a value is missing that is neither assumed nor the only one."""
     needed = [each.size > 1 and each.name not in assumed for each in space.parameters]
     lacking: Bools = unrecorded & np.array(needed, dtype=bool)
     return lacking
@@ -210,9 +210,11 @@ def together(
     parts: Sequence[CarriedExperience[AnyExperience]],
 ) -> CarriedExperience[AnyExperience]:
     """Join several experiences of the same space; tasks of the same name are the same."""
-    # A search has no use for splits, and those of several files may contradict each other.
+    # A search does not need splits, and those of several files may contradict each other.
     merged = [replace(part.experience, splits={}) for part in parts]
-    while len(merged) > 1:  # in pairs, so that no table is copied once for every other
+    while (
+        len(merged) > 1
+    ):  # parts are joined in pairs, so that no table is copied once for every other
         pairs = zip(merged[::2], [*merged[1::2], None], strict=False)
         merged = [one if other is None else merge(one, other) for one, other in pairs]
     return CarriedExperience(
@@ -246,7 +248,7 @@ def _in_all(names: Sequence[Sequence[str]]) -> tuple[str, ...]:
 
 
 def _count_runs(experience: ExperienceData, space: Space, holds: Bools) -> dict[str, int]:
-    """For each hyperparameter, how many runs something of (configurations, H) holds for."""
+    """Return for each hyperparameter in how many runs something of (configurations, H) holds."""
     runs = holds[experience.config_index].sum(axis=0)
     return {name: int(n) for name, n in zip(space.names, runs, strict=True) if n}
 

@@ -25,7 +25,7 @@ class MissingPolicy(StrEnum):
 
 
 USUAL_POLICY = MissingPolicy.DEFAULT
-"""The policy where none is named (decision 028)."""
+"""The policy if none is named (decision 028)."""
 
 
 def check_policy(given: Any) -> MissingPolicy:

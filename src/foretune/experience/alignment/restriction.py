@@ -1,7 +1,7 @@
-"""Experience of one space in another: what both can say, exactly, and nothing else.
+"""Experience of one space in another: only what both can express exactly.
 
 A user may lack an estimator that the shipped experience knows, or exclude it. Configurations that
-the user's space does not have are left out; the others are the same configurations there.
+the user's space does not have are left out. The others stay the same configurations.
 """
 
 from dataclasses import replace
@@ -17,15 +17,15 @@ from foretune.space import Encoded, Space
 from foretune.space.parameters import Kind, Parameter
 
 ILLEGAL = np.nan
-"""Stands for a value that a hyperparameter cannot have."""
+"""The number for a value that a hyperparameter cannot have."""
 
 
 def reencode(configs: Encoded, space: Space) -> tuple[Encoded, Ints]:
-    """Those of `configs` that `space` has, encoded there, and which rows they were.
+    """Return the configurations that `space` has, encoded there, and which rows they were.
 
-    A hyperparameter that only `space` knows gets its default. A configuration is left out where a
-    value, or a hyperparameter that is active, does not exist in `space`, where conditions make
-    others active than before, and where the combination is forbidden.
+    A hyperparameter that only `space` knows gets its default. A configuration is left out if
+    `space` lacks a value or an active hyperparameter, if its conditions make others active than
+    before, or if it forbids the combination.
     """
     if configs.space == space:
         return Encoded(space, configs.values), np.arange(len(configs))
@@ -52,9 +52,9 @@ def reencode(configs: Encoded, space: Space) -> tuple[Encoded, Ints]:
 
 
 def restrict_experience(experience: AnyExperience, space: Space) -> AnyExperience:
-    """The evaluations of `experience` whose configurations `space` has, in that space.
+    """Return the evaluations whose configurations `space` has, in that space.
 
-    Tasks of which nothing is left are left out.
+    A task without any of them is left out.
     """
     if experience.space == space:
         return experience
@@ -68,9 +68,9 @@ def restrict_experience(experience: AnyExperience, space: Space) -> AnyExperienc
 
 
 def in_other_space(experience: AnyExperience, configs: Encoded, kept: Ints) -> AnyExperience | None:
-    """The evaluations of some configurations, which are `configs` in another space.
+    """Return the evaluations of some configurations, which are `configs` in another space.
 
-    Tasks of which nothing is left are left out; None where nothing is left at all.
+    A task without any of them is left out. None if no evaluation is left.
 
     kept: which configurations of the experience these were.
     """
@@ -96,7 +96,7 @@ def in_other_space(experience: AnyExperience, configs: Encoded, kept: Ints) -> A
 
 
 def convert_column(source: Parameter, to: Parameter, column: Floats) -> Floats:
-    """(n,): a column of the one hyperparameter as numbers of the other, NaN where it has none."""
+    """Return (n,), a column of one hyperparameter as numbers of the other; NaN if it has none."""
     if not source.is_number:
         table = np.array([*(_number_in(to, choice) for choice in source.choices), np.nan])
         numbers: Floats = table[np.where(np.isnan(column), -1, column).astype(np.int64)]
@@ -111,13 +111,13 @@ def convert_column(source: Parameter, to: Parameter, column: Floats) -> Floats:
 
 
 def _number_in(to: Parameter, value: object) -> float:
-    """The number that stands for one value of another space, NaN where there is none."""
+    """Return the number that stands for one value of another space; NaN if there is none."""
     if not to.is_number:
         index = to.index_of(value)
         return ILLEGAL if index is None else float(index)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return ILLEGAL
-    if not to.low <= value <= to.high:  # a whole number beyond any float among them
+    if not to.low <= value <= to.high:  # one of them is a whole number too large for a float
         return ILLEGAL
     whole = to.kind is not Kind.INT or float(value).is_integer()
     return float(value) if whole else ILLEGAL

@@ -162,7 +162,7 @@ def _draw_numbers(name: str, rows: Floats, again: int) -> Floats:
 
 
 def _is_constant_now(source: Parameter, to: Parameter) -> bool:
-    """Whether it has one value now, and runs with another value still tell good from bad."""
+    """Return whether it is a constant now and runs with other values still tell good from bad."""
     return to.size == 1 and (source.size == 1 or _numbers_of(source) is not None)
 
 

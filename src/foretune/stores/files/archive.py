@@ -32,9 +32,7 @@ class Archive:
 
     @classmethod
     def at(cls, source: Path | str) -> "Archive":
-        """Open the archive at `source`. A file that is no archive counts as an archive of
-        itself.
-        """
+        """Open the archive at `source`. Any other file counts as an archive of itself."""
         path = existing(source)
         if path.is_dir():
             below = (p.relative_to(path).as_posix() for p in path.rglob("*") if p.is_file())
@@ -49,9 +47,7 @@ class Archive:
         return cls(path, (path.name,))
 
     def find(self, ending: str) -> str | None:
-        """Return the member nearest to the root whose path ends with `ending` (whole parts), or
-        None.
-        """
+        """Return the outermost member whose path ends with `ending` (whole parts), or None."""
         wanted = PurePosixPath(ending).parts
         for member in self.members:
             if PurePosixPath(member).parts[-len(wanted) :] == wanted:

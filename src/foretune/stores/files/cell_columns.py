@@ -109,9 +109,7 @@ class ColumnCells:
         return _prune(self.values, self.codes[rows])
 
     def with_none(self, rows: Bools | None = None) -> "ColumnCells":
-        """Return the same cells with the value None in place of gaps: all gaps, or those in
-        `rows`.
-        """
+        """Return the same cells with None in place of all gaps, or of those in `rows`."""
         gaps = ~self.present if rows is None else rows & ~self.present
         if not gaps.any():
             return self

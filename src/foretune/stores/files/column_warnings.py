@@ -64,9 +64,7 @@ def _say_thousands(cells: Columns) -> None:
 
 
 def _say_numbers(cells: Columns) -> None:
-    """Warn of texts that are all numbers. Parquet files have them if MLflow's parameters were
-    saved.
-    """
+    """Warn of texts that are all numbers, as in Parquet files of MLflow's parameters."""
     for name, values in _with_texts(cells).items():
         texts = {value for value in values if isinstance(value, str) and value not in WORDS}
         only_texts = all(isinstance(value, str) for value in values)
@@ -85,9 +83,7 @@ def _with_texts(cells: Columns) -> dict[str, list[Any]]:
 
 
 def _say_no_hyperparameters(cells: Columns) -> None:
-    """Warn of columns that are known only after a run, such as its time. No search can choose
-    them.
-    """
+    """Warn of columns that are known only after a run, such as its time."""
     options: dict[str, list[str]] = {}
     for name, column in cells.items():
         option = _option_for(name, column)
@@ -114,9 +110,7 @@ def _say_no_hyperparameters(cells: Columns) -> None:
 
 
 def _prefix_in(names: Collection[str], doubted: Collection[str]) -> str:
-    """Return what a tool writes before the names of its hyperparameters; "" if it writes
-    nothing.
-    """
+    """Return what a tool writes before the names of its hyperparameters, or ""."""
     found = (prefix for prefix in PREFIXES if any(name.startswith(prefix) for name in names))
     prefix = next(found, "")
     return "" if prefix and any(name.startswith(prefix) for name in doubted) else prefix

@@ -37,8 +37,7 @@ class Activity:
 def explain_columns(
     columns: Mapping[str, ColumnCells], told: Mapping[str, Bools]
 ) -> tuple[dict[str, Bools], dict[str, Activity]]:
-    """Return where each hyperparameter has a value, (n,) each, and which other one explains the
-    rest.
+    """Return where each hyperparameter has a value, (n,) each, and what explains its gaps.
 
     A None is a gap if another hyperparameter explains it. Otherwise it is a value if the
     configurations name it.
@@ -105,9 +104,7 @@ def explain_missing(
 
 
 def _may_be_parent(column: ColumnCells, present: Bools) -> bool:
-    """Return whether a hyperparameter has few values that can be listed. A range of floats has
-    not.
-    """
+    """Return whether a hyperparameter has few values that can be listed. A float has not."""
     kinds = column.kinds | ({NoneType} if (present & ~column.present).any() else set())
     allowed = (*DISCRETE, float) if kinds & {bool, str, NoneType} else DISCRETE
     if not all(issubclass(kind, allowed) for kind in kinds):
@@ -132,9 +129,7 @@ def _encode_column(column: ColumnCells, present: Bools) -> tuple[list[Scalar], N
 def _activating_values(
     coded: tuple[list[Scalar], NDArray[np.int64]], active: Bools
 ) -> tuple[Scalar, ...] | None:
-    """Return the parent's values at which a hyperparameter is active; None if they do not decide
-    it.
-    """
+    """Return the parent's values at which a hyperparameter is active; None if others decide."""
     values, codes = coded
     on, off = _codes_in(codes[active]), _codes_in(codes[~active])
     if on & off or -1 in on:

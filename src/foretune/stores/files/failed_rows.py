@@ -64,9 +64,7 @@ def told_in_full(cells: Mapping[str, ColumnCells], told: Mapping[str, Bools], do
 def _fit_conditions(
     cells: Mapping[str, ColumnCells], named: Mapping[str, Bools], done: Bools
 ) -> Bools:
-    """Return (n,), whether a row has just the hyperparameters that are active in successful
-    rows.
-    """
+    """Return (n,), whether a row has just the hyperparameters that are active in successes."""
     succeeded = {name: column.take(done) for name, column in cells.items()}
     # A column that no successful row fills explains nothing.
     succeeded = {name: column for name, column in succeeded.items() if column.present.any()}

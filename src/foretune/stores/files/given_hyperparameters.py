@@ -64,9 +64,7 @@ def _needs_words(space: Space, table: FileTable) -> list[str]:
 
 
 def _columns_in(table: FileTable, space: Space) -> dict[str, str]:
-    """Return the column of each hyperparameter that has one. A column with the prefix comes
-    first.
-    """
+    """Return the column of each hyperparameter that has one, preferably with the prefix."""
     wanted = {name: f"{CONFIG}{name}" for name in space.names}
     known = table.columns
     held = {name: column if column in known else name for name, column in wanted.items()}

@@ -105,9 +105,7 @@ def _drop_ignored(
 
 
 def _check_ranges(cells: Mapping[str, ColumnCells]) -> None:
-    """Refuse gaps in what looks like a range. A forgotten cell would turn its numbers into
-    choices.
-    """
+    """Refuse gaps in what looks like a range. A forgotten cell would make its numbers choices."""
     for name, column in cells.items():
         if looks_like_range(column):
             raise ExperienceError(
@@ -129,9 +127,7 @@ def _has_value_or_word(
 
 
 def _is_row_numbers_or_empty(table: FileTable, name: str) -> bool:
-    """Return whether a column without a name is empty, or holds row numbers as pandas writes
-    them.
-    """
+    """Return whether a column without a name is empty, or holds row numbers of pandas."""
     if not UNNAMED.fullmatch(name) or name not in table.columns:
         return False
     column = table.columns[name]

@@ -37,9 +37,7 @@ def as_choice(value: Any) -> Any:
 
 
 def read_back(text: str) -> Scalar:
-    """Return the value that a program has written as `text`; the text itself if it is no
-    literal.
-    """
+    """Return the value that a program has written as `text`, or the text itself."""
     if text in LITERALS:
         return LITERALS[text]
     for kind in (int, float) if NUMBER.fullmatch(text.strip()) else ():

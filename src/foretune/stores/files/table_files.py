@@ -117,8 +117,7 @@ def read_columns(
     numbers: Collection[str] = (),
     wanted: Callable[[str], bool] = lambda _: True,
 ) -> FileTable:
-    """Read the rows of the CSV (also packed) or Parquet file at `source`; refuse a file without
-    any.
+    """Read the rows of the CSV (also packed) or Parquet file at `source`; refuse an empty one.
 
     texts: columns that stay as CSV writes them: 007 differs from 7, and NA is a name. Only an empty
         cell is a gap.

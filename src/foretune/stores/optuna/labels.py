@@ -55,8 +55,9 @@ def own_space(attributes: Mapping[str, Any]) -> Space | None:
 
 
 def _labels(parameter: Parameter) -> tuple[Any, ...]:
-    """Return the choices as they are, or as words if Optuna could not store them or tell them
-    apart. Optuna takes True for 1.
+    """Return the choices, or words for them if Optuna could not store or distinguish them.
+
+    Optuna takes True for 1.
     """
     plain = all(isinstance(c, str | int | float | None) for c in parameter.choices)
     if plain and len(set(parameter.choices)) == len(parameter.choices):

@@ -65,9 +65,7 @@ class PastStudies:
 
     @cached_property
     def typical_best(self) -> dict[str, Any]:
-        """The best value of each hyperparameter in past studies: the median, or the most
-        frequent.
-        """
+        """The best value of each hyperparameter in past studies: its median, or most frequent."""
         values: dict[tuple[str, bool], list[Any]] = {}
         for part in self.parts:
             choices = {p.name for p in part.space.parameters if p.kind is Kind.CATEGORICAL}

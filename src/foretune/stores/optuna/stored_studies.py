@@ -76,9 +76,7 @@ class StoredStudy:
         return replace(self, trials=trials)
 
     def with_losses(self) -> "StoredStudy":
-        """Return the study with losses as values, and the metric names of a study that names
-        none.
-        """
+        """Return the study with losses as values and with default names of metrics."""
         signs = [metric.sign for metric in self.metrics]
         metrics = tuple(map(Metric, default_metric_names(len(signs))))
         trials = tuple(

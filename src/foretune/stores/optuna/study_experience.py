@@ -131,9 +131,7 @@ class _Maker:
     # The space is known
 
     def own_configs(self) -> Encoded | None:
-        """Return the configurations of Foretune's studies; None if one is foreign or no space
-        fits.
-        """
+        """Return the configurations of Foretune's studies; None if one is foreign or misfits."""
         spaces = [s.space for s in self.studies if any(map(_is_own, s.trials)) and s.space]
         if len(spaces) < len(self.studies):
             return None

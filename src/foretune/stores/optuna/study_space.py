@@ -37,9 +37,7 @@ class KnownSpace:
         return representable(self._distributions)
 
     def learn(self, trial: FrozenTrial) -> None:
-        """Take in an ended trial. A failed one may have ended before it had asked for
-        everything.
-        """
+        """Take in an ended trial. A failed one may not have asked for everything."""
         if trial.state is TrialState.FAIL:
             return
         for name, distribution in trial.distributions.items():

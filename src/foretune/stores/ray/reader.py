@@ -63,9 +63,7 @@ def read(
 
 
 def _tasks(experiments: Collection[Path], root: Path) -> dict[Path, str]:
-    """Return the name of each experiment: its folder, or the path from `root` if two have one
-    name.
-    """
+    """Return the name of each experiment: its folder, or its path from `root` if names repeat."""
     names = {path: _text(path.resolve().name) for path in experiments}
     times = Counter(names.values())
     return {

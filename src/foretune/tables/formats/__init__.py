@@ -1,1 +1,1 @@
-"""Files of tables: CSV and its kin, ARFF, Parquet."""
+"""Files of tables: CSV and similar texts, ARFF, KEEL, Parquet."""

@@ -1,4 +1,4 @@
-"""Reading KEEL and ARFF files, whose header names the columns and says what they hold."""
+"""Reading KEEL and ARFF files. Their header names the columns and their types."""
 
 import re
 from collections.abc import Iterator
@@ -13,20 +13,20 @@ from foretune.tables.formats.text_form import TextForm, check_names, numbers_or_
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|[^\s{{\[]+)\s*(.*)", re.IGNORECASE)
 _OF_NUMBERS = re.compile(r"(numeric|real|integer)\b", re.IGNORECASE)
-"""How the type of an attribute of numbers begins; a range may follow it."""
+"""The beginnings of numeric types. A range may follow."""
 _END = r"\s*(?:(?=,)|(?:(?<=\s)%.*)?$)"
-"""Behind a value: the next one, or the end of the row, or a comment."""
+"""The end of a value: a comma, the end of the row, or a comment."""
 _WORD = r"(?:(?<!\s)[^,\s]|[^,\s%])[^,\s]*"
-"""Of a value without quotes; behind a space, a percent sign begins a comment."""
+"""A character of a value without quotes. A percent sign after a space begins a comment."""
 _CELL = re.compile(rf"(?:^|,)\s*((?:{_QUOTED})(?={_END})|(?:{_WORD}(?:\s+{_WORD})*)?){_END}")
-"""A value of a row, with its quotes where it has some."""
+"""A value of a row, perhaps in quotes."""
 _QUOTE_OR_COMMENT = re.compile("['\"%]")
 _NOT_KNOWN = ("", "?", "<null>")
-"""What is no value where it has no quotes; None, NA or null may be one in these files."""
+"""Signs of a missing value if they have no quotes. None, NA or null may be values here."""
 
 
 def read_attributes(path: Path, form: TextForm) -> pd.DataFrame:
-    """KEEL or ARFF: `@attribute` lines that name and type the columns, then the rows."""
+    """Read a KEEL or ARFF file: `@attribute` lines with names and types, then the rows."""
     with path.open(encoding=form.encoding) as lines:
         kinds = _attributes(path, lines)
         if not kinds:
@@ -44,7 +44,7 @@ def read_attributes(path: Path, form: TextForm) -> pd.DataFrame:
 
 
 def _cells(row: str) -> list[str | None]:
-    """The values of a row; those in quotes may hold commas, and quotes behind a backslash."""
+    """Return the values of a row. Those in quotes may hold commas, and quotes after a backslash."""
     if not _QUOTE_OR_COMMENT.search(row):
         return [None if cell in _NOT_KNOWN else cell for cell in map(str.strip, row.split(","))]
     return [None if cell in _NOT_KNOWN else _strip_quotes(cell) for cell in _CELL.findall(row)]
@@ -58,7 +58,7 @@ def _strip_quotes(text: str) -> str:
 
 
 def _attributes(path: Path, lines: Iterator[str]) -> dict[str, str]:
-    """The names of the columns up to `@data`, and the type of each as it is written."""
+    """Read the names of the columns up to `@data`, and the type of each as it is written."""
     header = takewhile(lambda line: not line.strip().lower().startswith("@data"), lines)
     found = [_ATTRIBUTE.match(line.strip()) for line in header]
     kinds = [(_strip_quotes(each[1]), each[2]) for each in found if each is not None]

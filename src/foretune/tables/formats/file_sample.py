@@ -1,7 +1,7 @@
-"""A small file with some rows of a large one, which is read in the same way as the large one.
+"""A small file with some rows of a large one, in the same format.
 
-The rows come in blocks that are spread evenly over the file, because the first rows of a table may
-differ from the others: files are often sorted by date or by class. Only the blocks are read.
+The rows are blocks from evenly spaced places, because files are often sorted by date or by class.
+Only these blocks are read.
 """
 
 from collections.abc import Iterator
@@ -16,15 +16,15 @@ from foretune.tables.formats.text_form import BYTES_A_CHARACTER, text_form
 
 BLOCKS = 64
 LEAST_GROUPS = 8
-"""Of rows in a Parquet file: a group is read as a whole, however few of its rows are kept."""
+"""The fewest row groups of a Parquet file, because a group is always read as a whole."""
 QUOTE = b'"'
 
 
 def write_sample(path: Path, size: int, folder: Path) -> Path | None:
     """Write about `size` bytes of the rows of a table into a file of the same kind in `folder`.
 
-    None where rows cannot be told apart without reading the whole file: values that span lines,
-    characters of several bytes, KEEL and ARFF files.
+    Return None if rows can be separated only by reading the whole file: values with line breaks,
+    characters of several bytes (UTF-16), KEEL and ARFF files.
     """
     sample = folder / f"sample{path.suffix}"
     try:
@@ -34,7 +34,7 @@ def write_sample(path: Path, size: int, folder: Path) -> Path | None:
             else _write_text(path, size, sample)
         )
     except (OSError, ValueError, pa.ArrowException):
-        return None  # Whoever reads the whole file says what is wrong with it.
+        return None  # The error will be explained when the whole file is read.
     return sample if written else None
 
 
@@ -56,17 +56,17 @@ def _write_text(path: Path, size: int, sample: Path) -> bool:
 
 
 def _is_open(line: bytes) -> bool:
-    """Whether a value goes on in the next line, or began in an earlier one."""
+    """Return whether a value continues in the next line, or began in an earlier one."""
     return line.count(QUOTE) % 2 == 1
 
 
 def _blocks(stream: BinaryIO, end: int, size: int) -> Iterator[bytes]:
-    """Whole lines from evenly spaced places of a file, whose first row is where it stands."""
+    """Yield whole lines from evenly spaced places, beginning at the current position."""
     first = stream.tell()
     length, step = max(1, size // BLOCKS), (end - first) / BLOCKS
     for number in range(BLOCKS):
         start = first + int(number * step)
-        if stream.tell() < start:  # Else the last line of the block before goes on to here.
+        if stream.tell() < start:  # Otherwise the last line of the block before continues here.
             stream.seek(start)
             stream.readline()
         block = stream.read(length) + stream.readline()
@@ -88,7 +88,7 @@ def _write_parquet(path: Path, size: int, sample: Path) -> bool:
 
 
 def _spread_rows(table: pa.Table, rows: int) -> pa.Table:
-    """About so many rows, in blocks from all over a table."""
+    """Return about this many rows, in blocks from all over a table."""
     if table.num_rows <= rows:
         return table
     length, step = max(1, rows // BLOCKS), table.num_rows / BLOCKS

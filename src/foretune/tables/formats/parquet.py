@@ -1,4 +1,4 @@
-"""Reading tables out of Parquet files."""
+"""Reading tables from Parquet files."""
 
 import re
 from collections.abc import Iterator
@@ -16,11 +16,12 @@ from foretune.tables.formats.text_form import check_width
 from foretune.tables.schema import as_table
 
 MOST_TIMES = 1000
-"""So many times its own size a table may have in memory; text that repeats has up to 200 times."""
+"""A table may take this many times its file's size in memory. Repeated text takes up to 200
+times."""
 SMALL = 2**30
-"""Bytes that every table may have in memory."""
+"""Bytes that every table may take in memory."""
 WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 8, "FLOAT": 4, "DOUBLE": 8}
-"""Bytes of a value in memory, by its type in the file."""
+"""Bytes of a value in memory, for each type in the file."""
 OFFSET = 8
 """Bytes that a text takes beside its characters."""
 PART_ROWS = 2**18
@@ -29,14 +30,14 @@ _TYPE_OF_ARROW = re.compile(rb'"numpy_type": *"[^"]*\[pyarrow\]"')
 
 
 def is_parquet(path: Path) -> bool:
-    """As its name says."""
+    """Return whether the name of a file is that of a Parquet file."""
     return path.suffix.lower() in (".parquet", ".pq")
 
 
 def open_parquet(path: Path) -> ParquetFile:
-    """A Parquet file that has no more columns, and takes no more memory, than it may.
+    """Open a Parquet file; refuse too many columns, or too much memory.
 
-    A value that repeats takes next to nothing in the file, and its full width in memory.
+    A repeated value takes almost no room in the file, but its full width in memory.
     """
     file = ParquetFile(path)
     check_width(path, file.metadata.num_columns)
@@ -54,12 +55,12 @@ def open_parquet(path: Path) -> ParquetFile:
 
 
 def bytes_of(file: ParquetFile) -> int:
-    """How large the table is in memory; each different text of a column counts once."""
+    """Return the size of the table in memory. Each different text of a column counts once."""
     return sum(_chunk_bytes(chunk) for chunk in _chunks(file))
 
 
 def _chunks(file: ParquetFile) -> Iterator[Any]:
-    """What the file says about each column in each group of rows."""
+    """Yield what the file says about each column of each row group."""
     about = file.metadata
     for group in range(about.num_row_groups):
         yield from (about.row_group(group).column(each) for each in range(about.num_columns))
@@ -71,10 +72,10 @@ def _chunk_bytes(chunk: Any) -> int:
 
 
 def _bytes_with_texts(path: Path, file: ParquetFile, most: int) -> int:
-    """How large the table is if its texts are written out, counted up to more than `most`.
+    """Return the size of the table with all texts written out, counted up to more than `most`.
 
-    The file does not say how long its texts are. Only a column whose texts may be longer than
-    `most` is looked at: there, each different text is read once.
+    The file does not say how long its texts are. A column is read only if its texts may be longer
+    than `most`, and each different text once.
     """
     total = bytes_of(file)
     doubtful = {
@@ -93,7 +94,7 @@ def _bytes_with_texts(path: Path, file: ParquetFile, most: int) -> int:
 
 
 def _text_bytes(cells: pa.Array) -> int:
-    """Bytes of all texts in a column, also of those in lists and structures."""
+    """Return the bytes of all texts in a column, including those in lists and structures."""
     if pa.types.is_struct(cells.type):
         return sum(_text_bytes(part) for part in cells.flatten())
     if pa.types.is_nested(cells.type):
@@ -105,7 +106,7 @@ def _text_bytes(cells: pa.Array) -> int:
 
 
 def batches(path: Path, part_bytes: int) -> Iterator[pa.Table]:
-    """Some rows of a Parquet file at a time, and at least one table, which may have no rows."""
+    """Yield some rows of a Parquet file at a time: at least one table, which may have no rows."""
     file = open_parquet(path)
     rows = max(1, file.metadata.num_rows)
     batch = max(1, int(part_bytes / max(1.0, bytes_of(file) / rows)))
@@ -118,15 +119,12 @@ def batches(path: Path, part_bytes: int) -> Iterator[pa.Table]:
 
 
 def frame_of(table: pa.Table) -> pd.DataFrame:
-    """What a Parquet file holds, with texts as such even if they are kept as bytes.
-
-    Refuses columns of the same name.
-    """
+    """Return a table as a data frame, with bytes as texts; refuse columns of the same name."""
     return _without_index(to_pandas(_with_texts(table)))
 
 
 def to_pandas(table: pa.Table) -> pd.DataFrame:
-    """As what pandas has noted in the file says; notes that are not whole count for nothing."""
+    """Convert a table by pandas' notes in the file. Incomplete notes are ignored."""
     for noted in (table, _without_types_of_arrow(table)):
         with suppress(TypeError, KeyError, IndexError, AttributeError):
             frame: pd.DataFrame = noted.to_pandas()
@@ -136,7 +134,7 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
 
 
 def _with_texts(table: pa.Table) -> pa.Table:
-    """Bytes as the texts that they are; each cell by itself, because parts must be read alike."""
+    """Convert bytes to texts, cell by cell, because parts of a file must be read alike."""
     for place, field in enumerate(table.schema):
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         if any(is_one(kind) for is_one in OF_BYTES):
@@ -157,9 +155,9 @@ def _texts(cells: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def _without_types_of_arrow(table: pa.Table) -> pa.Table:
-    """Without the names of types, such as `list<item: int64>[pyarrow]`, that pandas cannot read.
+    """Drop names of Arrow types such as `list<item: int64>[pyarrow]` from pandas' notes.
 
-    It writes them itself.
+    pandas writes them but cannot read them.
     """
     about = table.schema.metadata or {}
     plain = {key: _TYPE_OF_ARROW.sub(b'"numpy_type": "object"', about[key]) for key in about}
@@ -167,9 +165,9 @@ def _without_types_of_arrow(table: pa.Table) -> pa.Table:
 
 
 def _without_index(frame: pd.DataFrame) -> pd.DataFrame:
-    """What pandas has kept as a named index is a column as others are.
+    """Turn a named index of pandas into a column.
 
-    The numbers of the rows are none, whatever they are called: a part of a file does not have them.
+    Row numbers do not become a column, whatever their name is: a part of a file does not have them.
     """
     known = {str(name) for name in frame.columns}
     levels = [] if isinstance(frame.index, pd.RangeIndex) else frame.index.names

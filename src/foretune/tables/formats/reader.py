@@ -39,18 +39,18 @@ from foretune.tables.formats.text_form import (
 
 PART_BYTES = 1 << 26
 Texts = Mapping[str, Collection[str]]
-"""Names of columns, and values of each."""
+"""Names of columns, and the values of each."""
 NO_TEXTS: Texts = {}
 
 
 @dataclass(frozen=True, slots=True)
 class TextLayout:
-    """How a text file without types is written."""
+    """The form of a text file without types."""
 
     separator: str | None = None
-    """Found out when None; `" "` is any run of white space."""
+    """Found out if it is None. `" "` means any run of white space."""
     header: bool = True
-    """Without one, the columns are named c0, c1, ..."""
+    """Without a header, the columns are named c0, c1, ..."""
     decimal: str = "."
 
 
@@ -58,12 +58,13 @@ PLAIN = TextLayout()
 
 
 def read_frame(path: Path, layout: TextLayout = PLAIN, *, texts: Texts = NO_TEXTS) -> pd.DataFrame:
-    """The table in a file, with missing values as missing; its kind is read off name and content.
+    """Read the table in a file. The kind of the file follows from its name and content.
 
-    Nominal attributes of KEEL and ARFF files become categorical columns even if they look like
-    numbers. Types of plain text are left to pandas.
-    texts: columns that stay as they are written, such as 007, where the file has no types, and what
-    is known to be a value there although it looks like a gap.
+    Nominal attributes of KEEL and ARFF files become categories even if they look like numbers.
+    pandas finds the types of plain text.
+
+    texts: columns that stay as they are written, such as 007, if the file has no types. Their
+        listed values are no gaps, even if they look like gaps.
     """
     with _one_sentence(path):
         if is_parquet(path):
@@ -80,10 +81,11 @@ def read_frame(path: Path, layout: TextLayout = PLAIN, *, texts: Texts = NO_TEXT
 def read_parts(
     path: Path, *, part_bytes: int = PART_BYTES, texts: Texts = NO_TEXTS
 ) -> Iterator[pd.DataFrame]:
-    """The same table as `read_frame`, some rows at a time, each part about so large in the file.
+    """Read the same table as `read_frame` in parts, each of about this many bytes of the file.
 
-    A part may have other types than the next one. KEEL and ARFF files come in one part.
-    texts: as of `read_frame`.
+    A part may have other types than the next one. KEEL and ARFF files are one part.
+
+    texts: as for `read_frame`.
     """
     for part, _ in read_parts_with_copies(path, (), part_bytes=part_bytes, texts=texts):
         yield part
@@ -92,11 +94,11 @@ def read_parts(
 def read_parts_with_copies(
     path: Path, names: Sequence[str], *, part_bytes: int = PART_BYTES, texts: Texts = NO_TEXTS
 ) -> Iterator[tuple[pd.DataFrame, pa.Table]]:
-    """The same parts as of `read_parts`, each with a faithful copy of the columns of these names.
+    """Read the parts of `read_parts`, each with an exact copy of the columns of these names.
 
-    A copy has the types of the file, or the cells as they are written where it has none: pandas
-    makes fractions of whole numbers with gaps, and 7 of 007. Names that the table does not have
-    are left out.
+    A copy has the types of the file, or the cells as they are written if it has none. pandas would
+    turn whole numbers beside gaps into fractions, and 007 into 7. Names that the table does not
+    have are left out.
     """
     with _one_sentence(path):
         if is_parquet(path):
@@ -120,13 +122,13 @@ def read_parts_with_copies(
 
 
 def has_types(path: Path) -> bool:
-    """Whether a file says what its columns hold, as Parquet, KEEL and ARFF files do."""
+    """Return whether a file has types, as Parquet, KEEL and ARFF files do."""
     with _one_sentence(path):
         return is_parquet(path) or text_form(path).has_attributes
 
 
 def read_cells(path: Path, position: int) -> Iterator["pd.Series[str]"]:
-    """A column of a file without types as it is written, gaps included, some rows at a time."""
+    """Read a column of a file without types as it is written, gaps included, in parts."""
     with _one_sentence(path):
         form = text_form(path)
         rows = max(1, int(PART_BYTES / form.bytes_a_row))
@@ -135,27 +137,27 @@ def read_cells(path: Path, position: int) -> Iterator["pd.Series[str]"]:
 
 
 def table_name(path: Path) -> str:
-    """The name of a file without its ending, as a text for databases and names of other files.
+    """Return the name of a file without its ending, as a text for databases and file names.
 
-    Names of files are bytes, and those that are no characters would be refused later.
+    File names are bytes. Bytes that are no characters would be refused later.
     """
     name = os.fsencode(path.stem).decode("utf-8", "replace")
     try:
         os.fsencode(name)
     except UnicodeEncodeError:
-        # Where the system knows fewer characters. A question mark would begin a part of an address.
+        # Some systems know fewer characters. A question mark would begin a part of an address.
         return name.encode("ascii", "replace").decode().replace("?", "_")
     return name
 
 
 def table_bytes(path: Path) -> int:
-    """How large the table in a file is: as text, or as Parquet before compression."""
+    """Return the size of a table: as text, or as Parquet before compression."""
     with _one_sentence(path):
         return bytes_of(open_parquet(path)) if is_parquet(path) else path.stat().st_size
 
 
 def bytes_a_row(path: Path) -> float:
-    """Estimate how large a row of a file is."""
+    """Estimate the bytes of a row in a file."""
     with _one_sentence(path):
         if is_parquet(path):
             file = open_parquet(path)
@@ -164,7 +166,7 @@ def bytes_a_row(path: Path) -> float:
 
 
 def form_notes(path: Path) -> list[str]:
-    """What was assumed about the form of a file: its characters, and lines that are a title."""
+    """Return what was assumed about the form of a file: its characters, and title lines."""
     if is_parquet(path):
         return []
     form = text_form(path)
@@ -184,7 +186,7 @@ def form_notes(path: Path) -> list[str]:
 
 @contextmanager
 def _one_sentence(path: Path) -> Iterator[None]:
-    """Whatever is wrong with a file, as a `UsageError`."""
+    """Turn any error about a file into a `UsageError`."""
     if not path.is_file():
         what = "a folder" if path.is_dir() else "none"
         raise UsageError(
@@ -197,7 +199,7 @@ def _one_sentence(path: Path) -> Iterator[None]:
     except UsageError:
         raise
     except (ValueError, OverflowError, csv.Error, OSError, ArrowException) as error:
-        # OverflowError: pandas makes a fraction of a whole number with more digits than one has.
+        # OverflowError: pandas turns a whole number into a fraction with too many digits.
         said = " ".join(str(error).split())
         raise UsageError(
             f"a table must be a {READ} file, but '{path}' cannot be read as one ({said}): check "
@@ -210,9 +212,9 @@ def _one_sentence(path: Path) -> Iterator[None]:
 def _read_raw_cells(
     path: Path, form: TextForm, names: Sequence[str], rows: int
 ) -> Generator[pa.Table, None, None]:
-    """Columns of a file without types as they are written, so many rows at a time.
+    """Yield columns of a file without types as they are written, this many rows at a time.
 
-    They are read apart from the others, so that a copy changes nothing in what is read besides.
+    They are read separately, so a copy does not change how the other columns are read.
     """
     known = [name.strip() for name in _csv(path, form, PLAIN, nrows=0).columns]
     present = _present(names, known)
@@ -226,7 +228,7 @@ def _read_raw_cells(
 
 
 def _present(names: Sequence[str], known: Iterable[str]) -> list[str]:
-    """Those of the names that a table has, each once."""
+    """Return the names that a table has, each once."""
     there = set(known)
     return [name for name in dict.fromkeys(names) if name in there]
 
@@ -242,7 +244,7 @@ def _csv_parts(
 def _read_raw_parts(
     path: Path, form: TextForm, rows: int, positions: Sequence[int]
 ) -> Generator[pd.DataFrame, None, None]:
-    """Some columns as they are written, gaps included: NA is the code of Namibia."""
+    """Yield some columns as they are written, gaps included: NA is the code of Namibia."""
     written: dict[str, Any] = {"dtype": str, "na_filter": False, "usecols": positions}
     with _csv(path, form, PLAIN, chunksize=rows, **written) as parts:
         for part in parts:
@@ -253,9 +255,9 @@ def _read_raw_parts(
 def _csv(
     path: Path, form: TextForm, layout: TextLayout, texts: Texts = NO_TEXTS, **more: Any
 ) -> Any:
-    """A data frame, or with a `chunksize` a reader of frames with so many rows.
+    """Read a CSV file: a data frame, or with `chunksize` a reader of frames with that many rows.
 
-    White space may be around names and texts, by which some programs make columns equally wide.
+    White space may stand around names and texts, because some programs make columns equally wide.
     """
     names = column_names(path, form) if layout.header else []
     header = sum(1 for line in form.before if line.strip())
@@ -272,19 +274,19 @@ def _csv(
         header=header if layout.header else None,
         decimal=layout.decimal,
         encoding=form.encoding,
-        # Else a text whose name ends in .zip would be opened as an archive.
+        # Otherwise a text file with a name that ends in .zip would be opened as an archive.
         compression=None,
         keep_default_na=False,
         skipinitialspace=True,
         low_memory=False,
-        # Else a first column without a name becomes an index, and all names are shifted.
+        # Otherwise a first column without a name becomes an index, and all names are shifted.
         index_col=False,
         **{"na_values": list(MISSING), **more},
     )
 
 
 def _without_padding(frame: pd.DataFrame, texts: Texts) -> pd.DataFrame:
-    """What a file without types would hold if no white space were around anything in it."""
+    """Return what a file without types would hold if it had no white space around values."""
     frame.columns = pd.Index([str(name).strip() for name in frame.columns])
     return with_columns(
         frame,
@@ -300,7 +302,7 @@ def _strip_padding(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _strip_columns(frame: pd.DataFrame) -> "dict[str, pd.Series[Any]]":
-    """The columns in which white space is around some text, without it."""
+    """Return the columns in which a text has white space around it, without this white space."""
     padded = [str(name) for name, column in frame.items() if _has_padding(column)]
     return {name: frame[name].str.strip() for name in padded}
 
@@ -311,13 +313,13 @@ def _has_padding(column: "pd.Series[Any]") -> bool:
     try:
         cells = pa.array(column, from_pandas=True)
     except (ArrowException, OverflowError):
-        return False  # Of several types, or of whole numbers that no type holds.
+        return False  # It has several types, or whole numbers that no type holds.
     are_texts = pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type)
     return are_texts and bool(pc.any(pc.not_equal(cells, pc.utf8_trim_whitespace(cells))).as_py())
 
 
 def _read_strictly(read: Callable[[], Any]) -> Any:
-    """What `read` gives; where pandas would leave values out, it is a `ValueError`."""
+    """Return what `read` returns; raise a `ValueError` where pandas would leave values out."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:

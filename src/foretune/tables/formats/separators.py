@@ -1,4 +1,4 @@
-"""What divides the values in the rows of a text file, found out from its first rows."""
+"""The separator of a text file, found from its first rows."""
 
 import csv
 import re
@@ -7,17 +7,19 @@ from itertools import islice
 
 SEPARATORS = ",;\t|"
 LOOKED_AT = 1 << 16
-"""Characters at the beginning of a file from which its form is found out."""
+"""Characters at the beginning of a file that show its form."""
 ROWS_LOOKED_AT = 20
-"""Of these, from which the separator is."""
+"""Rows among them that show the separator."""
 _QUOTED = re.compile(r'"[^"]*"')
 
 
 def find_separator(start: str) -> str:
-    """The separator that divides all rows alike; of several, or of none, the first row most often.
+    """Return the separator that divides all rows alike.
 
-    start: the first LOOKED_AT characters, or all where there are fewer. Inside quotes nothing is
-    divided, as the commas of `"Income, gross";"Tax, net"` divide nothing.
+    If several do, or none does, it is the one that is most frequent in the first row. Quoted text
+    is not divided: `"Income, gross";"Tax, net"` has semicolons.
+
+    start: the first LOOKED_AT characters, or all if there are fewer.
     """
     start = whole_lines(start)
     first = next(iter(_QUOTED.sub("", start).lstrip("\r\n ").splitlines()), "")
@@ -25,16 +27,16 @@ def find_separator(start: str) -> str:
 
 
 def whole_lines(start: str) -> str:
-    """The first LOOKED_AT characters without their last line, which may be torn."""
+    """Return the first LOOKED_AT characters without the last line, which may be cut off."""
     return start if len(start) < LOOKED_AT else start[: start.rfind("\n") + 1] or start
 
 
 def _divides_alike(start: str, separator: str) -> bool:
-    """Whether the first rows have equally many values, at least two, by this separator."""
+    """Return whether the first rows have equally many values, at least two, with this separator."""
     lines = StringIO(start, newline=None)
     rows = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
     try:
         widths = {len(row) for row in islice(filter(None, rows), ROWS_LOOKED_AT)}
     except csv.Error:
-        return False  # such as a quote that ends before the value does
+        return False  # such as a quote that ends before its value does
     return len(widths) == 1 and widths.pop() > 1

@@ -1,4 +1,4 @@
-"""How a text file is written: its characters, its separator, its names, what its gaps are."""
+"""The form of a text file: its characters, separator, names and gaps."""
 
 import codecs
 import csv
@@ -20,16 +20,16 @@ from foretune.tables.formats.separators import LOOKED_AT, find_separator
 from foretune.tables.formats.title_lines import lines_of_title
 
 READ = "CSV, TSV, Parquet, KEEL or ARFF"
-"""The formats of tables that are read, for messages."""
+"""The formats that can be read, for messages."""
 MISSING = (
     *("", "?", "<null>", "<NA>", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan"),
     *("null", "NULL", "None", "#N/A", "#N/A N/A", "#NA"),
     *("1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 )
-"""How files write that a value is not known, among them what pandas, R and spreadsheets write."""
+"""What pandas, R, spreadsheets and others write for a missing value."""
 MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
-    # Before the marks of UTF-16, with which one of them begins.
+    # They come before the marks of UTF-16, because one of them begins with such a mark.
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
@@ -49,7 +49,7 @@ OTHER_FORMATS = {
     b"\x80\x04": "a pickle",
     b"\x80\x05": "a pickle",
 }
-"""What files that are no text begin with."""
+"""The first bytes of files that are no text."""
 OTHER_SUFFIXES = {
     ".xlsx": "an Excel workbook",
     ".xls": "an Excel workbook",
@@ -61,13 +61,13 @@ OTHER_SUFFIXES = {
     ".pickle": "a pickle",
 }
 _ATTRIBUTES = re.compile(r"@(relation|attribute|data)\b", re.IGNORECASE)
-"""What a line of the header of a KEEL or ARFF file begins with."""
+"""The beginning of a header line of a KEEL or ARFF file."""
 _SEPARATOR = re.compile(r'"?sep=(\t|[^\w\s"])"? *(?:[\r\n]+|$)', re.IGNORECASE)
-"""A first line by which Excel is told what divides values."""
+"""A first line that tells Excel the separator."""
 SAVE_AS = "save it as a CSV file in UTF-8"
 MOST_COLUMNS = 25_000
 LONGEST_CELL = 2**31 - 1
-"""Characters; Python's own limit is 131,072, which a document may have."""
+"""In characters. Python's own limit is 131,072, and a document may be longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class TextForm:
     start: str
     """The first characters."""
     title: int = 0
-    """How many lines a title fills above the names of the columns."""
+    """How many title lines stand above the names of the columns."""
 
     @property
     def has_attributes(self) -> bool:
@@ -88,20 +88,20 @@ class TextForm:
 
     @property
     def before(self) -> list[str]:
-        """The lines before the names of the columns: a title, blank ones, `sep=;` for Excel."""
+        """The lines before the names of the columns: a title, blank lines, `sep=;` for Excel."""
         lines = StringIO(self.start, newline="")
         title = [*islice(lines, self.title)]
         return [*title, *takewhile(_names_nothing, lines)]
 
     @property
     def bytes_a_row(self) -> float:
-        """An estimate."""
+        """An estimate of the bytes of a row."""
         lines = self.start.splitlines()
         return BYTES_A_CHARACTER.get(self.encoding, 1) * len(self.start) / max(1, len(lines))
 
 
 def text_form(path: Path, separator: str | None = None) -> TextForm:
-    """The form of a text file; refuses files that are none, in one sentence."""
+    """Find out the form of a text file; refuse a file that is no text."""
     with path.open("rb") as stream:
         start = stream.read(LOOKED_AT)
     _check_format(path, start)
@@ -126,7 +126,7 @@ def text_form(path: Path, separator: str | None = None) -> TextForm:
 
 
 def column_names(path: Path, form: TextForm) -> list[str]:
-    """Those of the header; refuses names that come twice, which pandas would change silently."""
+    """Return the names of the header; refuse repeated names, which pandas would change silently."""
     with path.open(encoding=form.encoding, newline="") as stream:
         lines = islice(stream, len(form.before), None)
         if form.separator == " ":
@@ -140,7 +140,7 @@ def column_names(path: Path, form: TextForm) -> list[str]:
 
 
 def rows_of_one_column(path: Path, form: TextForm) -> int:
-    """How many rows a table of one column has: blank lines are some, but those at its end."""
+    """Return the rows of a table of one column. Blank lines count, except those at the end."""
     with path.open(encoding=form.encoding, newline="") as stream:
         csv.field_size_limit(LONGEST_CELL)
         rows = csv.reader(islice(stream, len(form.before), None), delimiter=form.separator)
@@ -149,7 +149,7 @@ def rows_of_one_column(path: Path, form: TextForm) -> int:
 
 
 def check_width(path: Path, count: int) -> None:
-    """Refuse a table with more columns than can be looked at one by one."""
+    """Refuse a table with more columns than can be inspected."""
     if count > MOST_COLUMNS:
         raise UsageError(
             f"a table must have at most {MOST_COLUMNS:,} columns, but '{path}' has {count:,}: keep "
@@ -160,7 +160,7 @@ def check_width(path: Path, count: int) -> None:
 
 
 def check_names(path: Path, names: Sequence[str]) -> None:
-    """Refuse columns of the same name; those without one may be many."""
+    """Refuse columns of the same name. Several columns may have no name."""
     twice = [name for name, times in Counter(names).items() if times > 1 and name]
     if twice:
         raise UsageError(
@@ -173,24 +173,24 @@ def check_names(path: Path, names: Sequence[str]) -> None:
 
 
 def gaps_beside(values: Collection[str]) -> list[str]:
-    """What stands for a missing value where these texts are values."""
+    """Return the signs of a missing value that are no values here."""
     return [text for text in MISSING if not text or text not in values]
 
 
 def with_gaps(cells: "pd.Series[Any]", values: Collection[str] = ()) -> "pd.Series[Any]":
-    """The texts of a column, of which these are values, with gaps as such."""
+    """Return the texts of a column with gaps as such, where `values` are no gaps."""
     return cells.mask(cells.isin(gaps_beside(values)))
 
 
 def numbers_or_texts(cells: "pd.Series[Any]") -> "pd.Series[Any]":
-    """The texts of a column with gaps as such, and as numbers where all others are some."""
+    """Return the texts of a column with gaps as such; as numbers if all others are numbers."""
     numbers = pd.to_numeric(cells, errors="coerce")
     others = with_gaps(cells[numbers.isna()])
     return with_gaps(cells) if others.notna().any() else numbers
 
 
 def _has_attributes(start: str) -> bool:
-    """Whether the first line that is no comment is one of a KEEL or ARFF file."""
+    """Return whether the first line that is no comment belongs to a KEEL or ARFF file."""
     lines = (line.strip() for line in start.splitlines())
     first = next((line for line in lines if line and not line.startswith("%")), "@data")
     return _ATTRIBUTES.match(first) is not None
@@ -215,7 +215,7 @@ def _encoding(path: Path, start: bytes) -> str:
             return encoding
     if b"\x00" in start:
         _refuse(path, "holds bytes that no text has")
-    # That of Windows has the sign of the euro; as Latin-1 every file can be read.
+    # Windows' encoding has the sign of the euro. Any file can be read as Latin-1.
     about = path.stat()
     version = (about.st_mtime_ns, about.st_size)
     known = ("utf-8", "cp1252")
@@ -224,7 +224,7 @@ def _encoding(path: Path, start: bytes) -> str:
 
 @lru_cache(maxsize=16)
 def _is_written_in(path: Path, encoding: str, _version: tuple[int, int]) -> bool:
-    """Read the whole file to see it; the answer is remembered for this version of the file."""
+    """Return whether the whole file can be read so. The answer is kept for this version of it."""
     decoder = codecs.getincrementaldecoder(encoding)()
     try:
         with path.open("rb") as stream:

@@ -1,4 +1,4 @@
-"""A title above the names of a table's columns, as sheets that were saved as text have it."""
+"""A title above the names of a table's columns, as spreadsheets save it."""
 
 import csv
 from collections.abc import Sequence
@@ -8,16 +8,16 @@ from itertools import islice
 from foretune.tables.formats.separators import ROWS_LOOKED_AT, SEPARATORS, whole_lines
 
 MOST_LINES = 10
-"""Of a title."""
+"""The most lines of a title."""
 LEAST_ROWS = 3
-"""Of the table below it."""
+"""The fewest rows of the table below a title."""
 
 
 def lines_of_title(start: str) -> int:
-    """How many lines at the start of a text file come before the names, blank ones among them.
+    """Return how many lines of a text file come before the names, blank ones included.
 
-    A title fills one cell of its line, and below it is a whole table: names, and several rows of
-    equally many values, with numbers in one of the columns throughout. Less could be texts.
+    A title fills one cell of its line. Below it is a whole table: names, and several rows of
+    equally many values, with one column of numbers. Anything less could be text.
     """
     lines = [*islice(StringIO(whole_lines(start), newline=""), MOST_LINES + ROWS_LOOKED_AT)]
     return max(_lines_above(lines, separator) for separator in SEPARATORS)
@@ -30,15 +30,15 @@ def _lines_above(lines: Sequence[str], separator: str) -> int:
 
 
 def _count_cells(line: str, separator: str) -> int:
-    """How many cells of a line hold anything."""
+    """Return how many cells of a line are not empty."""
     if line.count('"') % 2:
-        return 2  # a cell of several lines, which is no title
+        return 2  # a cell with several lines, which is no title
     cells = next(csv.reader([line], delimiter=separator, skipinitialspace=True), [])
     return sum(1 for cell in cells if cell.strip())
 
 
 def _is_table(lines: Sequence[str], separator: str) -> bool:
-    """Whether lines begin with names, and go on with rows that fit them."""
+    """Return whether the lines begin with names, and go on with rows that fit them."""
     text = StringIO("".join(lines), newline="")
     try:
         rows = csv.reader(text, delimiter=separator, skipinitialspace=True, strict=True)
@@ -54,5 +54,5 @@ def _is_table(lines: Sequence[str], separator: str) -> bool:
 
 
 def _is_number(cell: str) -> bool:
-    """Whether a cell holds a number, or a date, however it is written."""
+    """Return whether a cell holds a number or a date in any form."""
     return any(mark.isdigit() for mark in cell) and not any(mark.isalpha() for mark in cell)
