@@ -485,7 +485,7 @@ def test_help_names_every_metric_and_how_many_pipelines_are_blended(foretune) ->
     _, shown, _ = foretune("fit", "--help")
     words = re.split(r"[\s,;:.]+", shown)
     assert set(SCORERS) <= set(words)
-    assert f"{DEFAULT_ENSEMBLE} if not given" in " ".join(shown.split())
+    assert f"the best. Default: {DEFAULT_ENSEMBLE}." in " ".join(shown.split())
 
 
 @pytest.mark.usefixtures("trials_here")
