@@ -1,14 +1,14 @@
 """What is kept in the user's cache."""
 
 import os
+import shutil
 from pathlib import Path
-
-import pytest
+from typing import Any
 
 from foretune._base.cache import forget, load_or_make
 
 
-def made_of(made: list[str], key: str = "key") -> str:
+def made_of(made: list[str], key: str = "key", **settings: Any) -> str:
     """A thing that is remembered; `made` gets it as often as it is made."""
 
     def make() -> str:
@@ -18,7 +18,8 @@ def made_of(made: list[str], key: str = "key") -> str:
     def save(what: str, path: Path) -> None:
         path.write_text(what)
 
-    return load_or_make("things", key, load=Path.read_text, make=make, save=save)
+    settings = {"load": Path.read_text, **settings}
+    return load_or_make("things", key, make=make, save=save, **settings)
 
 
 def kept_files(tmp_path: Path) -> list[Path]:
@@ -31,14 +32,13 @@ def test_what_was_made_is_not_made_again():
     assert len(made) == 1
 
 
-def test_the_least_recently_used_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("foretune._base.cache.MOST_KEPT", 2)
+def test_the_least_recently_used_make_room(tmp_path: Path):
     made: list[str] = []
     for age, key in enumerate(["used", "old"]):
-        made_of(made, key)
+        made_of(made, key, most_kept=2)
         os.utime(tmp_path / "cache" / "things" / f"{key}.safetensors", (age, age))
-    made_of(made, "used")
-    made_of(made, "new")
+    for key in ("used", "new"):
+        made_of(made, key, most_kept=2)
     assert [path.stem for path in kept_files(tmp_path)] == ["new", "used"]
 
 
@@ -77,28 +77,24 @@ def test_what_is_forgotten_is_made_again(tmp_path: Path):
     assert kept_files(tmp_path) == []
 
 
-def test_a_cache_that_may_only_be_read_is_used(monkeypatch: pytest.MonkeyPatch):
+def test_a_file_that_cannot_be_marked_as_used_is_used(tmp_path: Path):
+    """As where the cache may only be read; here the file is gone when it has been read."""
     made: list[str] = []
     made_of(made)
 
-    def refuse(path: Path) -> None:
-        raise PermissionError(13, "Permission denied", str(path))
+    def load(path: Path) -> str:
+        text = path.read_text()
+        shutil.rmtree(path.parent)
+        return text
 
-    monkeypatch.setattr(Path, "touch", refuse)
-    assert made_of(made) == "learnt"
+    assert made_of(made, load=load) == "learnt"
     assert len(made) == 1
+    assert not (tmp_path / "cache" / "things").exists()
 
 
-def test_a_cache_of_another_user_is_done_without(monkeypatch: pytest.MonkeyPatch):
-    """Not even whether a file is there can be asked."""
-    stat = Path.stat
-
-    def refuse(path: Path, **how: bool) -> os.stat_result:
-        if "things" in path.parts:
-            raise PermissionError(13, "Permission denied", str(path))
-        return stat(path, **how)
-
-    monkeypatch.setattr(Path, "stat", refuse)
+def test_a_file_that_cannot_be_asked_for_is_done_without(tmp_path: Path):
+    """As where the cache is another user's; here no file can have the name."""
     made: list[str] = []
-    assert made_of(made) == "learnt"
+    assert made_of(made, "x" * 300) == "learnt"
     assert len(made) == 1
+    assert kept_files(tmp_path) == []

@@ -4,7 +4,6 @@ import os
 
 import pytest
 
-from foretune._base import databases
 from foretune._base.databases import file_of, is_sqlite, parse_url, place, with_driver
 from foretune.errors import ForetuneError
 
@@ -56,23 +55,24 @@ def test_a_server_is_the_same_by_its_host_port_and_database(one, other, same):
     assert (place(one) == place(other)) is same
 
 
-def test_a_driver_that_is_installed_stands_in_for_the_usual_one(monkeypatch):
+def driven(url: str, installed: set[str]) -> str:
+    """The URL where only these modules are installed."""
+    return with_driver(url, find=lambda name: name if name in installed else None)
+
+
+def test_a_driver_that_is_installed_stands_in_for_the_usual_one():
     here = {"pymysql"}
-    monkeypatch.setattr(databases, "find_spec", lambda name: name if name in here else None)
-    assert with_driver("mysql://me:a://b@h/d") == "mysql+pymysql://me:a://b@h/d"
+    assert driven("mysql://me:a://b@h/d", here) == "mysql+pymysql://me:a://b@h/d"
     for as_it_is in ("postgresql+asyncpg://h/d", "sqlite:///x.db", "x.db"):
-        assert with_driver(as_it_is) == as_it_is
-    here.add("MySQLdb")
-    assert with_driver("mysql://h/d") == "mysql://h/d"
-    here.clear()
-    assert with_driver("postgresql://h/d") == "postgresql://h/d"
+        assert driven(as_it_is, here) == as_it_is
+    assert driven("mysql://h/d", here | {"MySQLdb"}) == "mysql://h/d"
+    assert driven("postgresql://h/d", set()) == "postgresql://h/d"
 
 
 @pytest.mark.parametrize("installed", ["psycopg", "psycopg2"])
-def test_either_driver_of_postgresql_will_do(installed, monkeypatch):
+def test_either_driver_of_postgresql_will_do(installed):
     sqlalchemy = pytest.importorskip("sqlalchemy")
-    monkeypatch.setattr(databases, "find_spec", lambda name: name == installed or None)
-    url = sqlalchemy.make_url(with_driver("postgresql://me:word@h/d"))
+    url = sqlalchemy.make_url(driven("postgresql://me:word@h/d", {installed}))
     assert url.get_dialect().driver == installed
     assert url.render_as_string(hide_password=False).endswith("://me:word@h/d")
 

@@ -3,9 +3,9 @@
 import numpy as np
 
 from foretune.experience import Experience, Metric
-from foretune.methods import past_data
 from foretune.methods.contracts import Target
 from foretune.methods.past_data import (
+    CHUNK,
     Catalogue,
     ReadLimits,
     fair_shares,
@@ -26,9 +26,8 @@ class TestCatalogue:
         asked = SPACE.encode([{"a": 0.9, "b": 0.9}, {"a": 0.2, "b": 0.3}, {"a": 0.1, "b": 0.1}])
         np.testing.assert_array_equal(Catalogue(known).rows(asked), [1, 0, 0])
 
-    def test_many_are_compared_in_parts(self, monkeypatch) -> None:
-        monkeypatch.setattr(past_data, "CHUNK", 7)
-        known, others = SPACE.sample(10, seed=0), SPACE.sample(40, seed=1)
+    def test_many_are_compared_in_parts(self) -> None:
+        known, others = SPACE.sample(10, seed=0), SPACE.sample(2 * CHUNK + 40, seed=1)
         distances = np.linalg.norm(others.x[:, None] - known.x, axis=2)
         rows = Catalogue(known).rows(Encoded.concat([others, known]))
         np.testing.assert_array_equal(rows, [*distances.argmin(axis=1), *range(10)])

@@ -2,13 +2,11 @@
 
 import time
 
-from foretune._base import terminal
 from foretune._base.terminal import TerminalProgress
 
 
-def test_a_log_gets_one_line_of_work_that_takes_long(monkeypatch, capsys):
-    monkeypatch.setattr(terminal, "SLOW_SECONDS", 0.01)
-    progress = TerminalProgress()
+def test_a_log_gets_one_line_of_work_that_takes_long(capsys):
+    progress = TerminalProgress(slow_seconds=0.01)
     progress.start("learning from past tasks", 1)
     said, patience = "", time.monotonic() + 5.0
     while not said and time.monotonic() < patience:
@@ -20,9 +18,8 @@ def test_a_log_gets_one_line_of_work_that_takes_long(monkeypatch, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_log_gets_nothing_of_work_that_is_quick(monkeypatch, capsys):
-    monkeypatch.setattr(terminal, "SLOW_SECONDS", 0.2)
-    progress = TerminalProgress()
+def test_a_log_gets_nothing_of_work_that_is_quick(capsys):
+    progress = TerminalProgress(slow_seconds=0.2)
     for what in ("reading", "learning"):
         progress.start(what, None)
         progress.step()

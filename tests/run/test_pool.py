@@ -12,7 +12,6 @@ import pytest
 
 from foretune.errors import UsageError
 from foretune.experience import Status
-from foretune.run import worker_process
 from foretune.run.executor import Limits
 from foretune.run.inline import InlineExecutor
 from foretune.run.limit_watch import Patience
@@ -192,8 +191,9 @@ def test_a_worker_that_is_never_ready_is_one_clear_error():
         outcomes(pool, [1])
 
 
-def test_also_one_that_hangs_before_it_reads_a_large_function(monkeypatch):
-    monkeypatch.setattr(worker_process, "PROGRAM", "import time; time.sleep(20)")
+def test_also_one_that_hangs_before_it_reads_a_large_function(monkeypatch, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import time; time.sleep(20)")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with (
         ProcessPool(partial(do, bytes(10**7)), patience=Patience(start=0.1)) as pool,
         refuses("worker-start"),

@@ -138,10 +138,11 @@ def test_an_alarm_that_others_have_set_ends_the_process_as_ever():
     assert ended.returncode == -signal.SIGALRM
 
 
-def test_a_handler_of_alarms_that_others_have_is_left_alone(monkeypatch):
+def test_a_handler_of_alarms_that_others_have_is_left_alone():
     """Then Python tells of what it drops, and loops look for the request."""
     heard, alarms = [], []
-    monkeypatch.setattr(stopping._Request, "others_dropped", heard.append)
+    sys.unraisablehook = heard.append
+    stopping.listen()
     signal.signal(signal.SIGALRM, lambda *_: alarms.append(True))
     ask_where_exceptions_are_lost()
     time.sleep(3 * stopping.AGAIN_SECONDS)
@@ -149,16 +150,19 @@ def test_a_handler_of_alarms_that_others_have_is_left_alone(monkeypatch):
     assert alarms == []
 
 
-def test_what_has_missed_a_request_until_its_end_hears_of_it_there(monkeypatch):
-    monkeypatch.setattr(stopping, "AGAIN_SECONDS", 30.0)
-    with pytest.raises(KeyboardInterrupt), stopping.absorb_requests():
+def test_what_has_missed_a_request_until_its_end_hears_of_it_there():
+    def miss_it():
         ask_where_exceptions_are_lost()
+        signal.setitimer(signal.ITIMER_REAL, 0.0)  # this is over before the exception comes again
+
+    with pytest.raises(KeyboardInterrupt), stopping.absorb_requests():
+        miss_it()
     stopping.check()
 
 
-def test_python_tells_of_other_exceptions_that_it_drops(monkeypatch):
+def test_python_tells_of_other_exceptions_that_it_drops():
     heard = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda what: heard.append(what.exc_type))
+    sys.unraisablehook = lambda what: heard.append(what.exc_type)
     stopping.listen()
 
     class Spoilt:

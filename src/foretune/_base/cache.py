@@ -35,6 +35,7 @@ def load_or_make(
     load: Callable[[Path], Made],
     make: Callable[[], Made],
     save: Callable[[Any, Path], None],
+    most_kept: int = MOST_KEPT,
 ) -> Made:
     """Load the result for this key, or make it and save it. None is not saved."""
     path = cached_path(kind, key)
@@ -50,7 +51,7 @@ def load_or_make(
         with contextlib.suppress(ForetuneError, OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
             save(made, path)
-            _forget_oldest(path.parent)
+            _forget_oldest(path.parent, most_kept)
     return made
 
 
@@ -60,7 +61,7 @@ def forget(kind: str) -> None:
         path.unlink(missing_ok=True)
 
 
-def _forget_oldest(folder: Path) -> None:
+def _forget_oldest(folder: Path, most_kept: int) -> None:
     files = sorted(folder.glob("*.safetensors"), key=lambda path: -path.stat().st_mtime)
-    for path in files[MOST_KEPT:]:
+    for path in files[most_kept:]:
         path.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
 """Addresses of databases: SQLite files as URLs, equal addresses, and URLs without passwords."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,11 +101,11 @@ def is_sqlite(url: str) -> bool:
     return re.match(r"sqlite(\+\w+)?://", url) is not None
 
 
-def with_driver(url: str) -> str:
+def with_driver(url: str, *, find: Callable[[str], object] = find_spec) -> str:
     """Return the URL with an installed driver, if it names none and the usual one is missing.
 
     The usual driver depends on SQLAlchemy: before version 2.1 it was psycopg2 for PostgreSQL. A URL
-    that cannot be read is refused.
+    that cannot be read is refused. find: returns None for a module that is not installed.
     """
     if "://" in url:
         parse_url(url)
@@ -113,7 +113,7 @@ def with_driver(url: str) -> str:
     if kind not in DRIVERS:
         return url
     usual = parse_url(url).get_dialect().driver
-    installed = [name for name, module in DRIVERS[kind].items() if find_spec(module) is not None]
+    installed = [name for name, module in DRIVERS[kind].items() if find(module) is not None]
     if usual in installed or not installed:
         return url
     return f"{kind}+{installed[0]}://{rest}"

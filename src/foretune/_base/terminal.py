@@ -18,7 +18,8 @@ AGAIN_SECONDS = 10.0
 class TerminalProgress:
     """Shows a bar on standard error while work goes on. A log gets one line if it takes long."""
 
-    def __init__(self) -> None:
+    def __init__(self, slow_seconds: float = SLOW_SECONDS) -> None:
+        self._slow_seconds = slow_seconds
         self._slow: _LogLines | None = None
         self._bar: RichProgress | None = None
         self._task: TaskID | None = None
@@ -28,7 +29,7 @@ class TerminalProgress:
         self.stop()
         if not sys.stderr.isatty() or _shows_a_bar():
             # A timer writes the line, because one step may be all the work.
-            self._slow = _LogLines(what)
+            self._slow = _LogLines(what, self._slow_seconds)
             return
         from rich.console import Console
         from rich.progress import (
@@ -74,15 +75,15 @@ class TerminalProgress:
 class _LogLines(threading.Thread):
     """A thread that logs from time to time that work goes on, until it is cancelled."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, slow_seconds: float) -> None:
         super().__init__(daemon=True)
-        self._what, self._ended = what, threading.Event()
+        self._what, self._slow_seconds, self._ended = what, slow_seconds, threading.Event()
         self.start()
 
     def run(self) -> None:
         """Write lines, but none about quick work."""
         began = time.monotonic()
-        if self._ended.wait(SLOW_SECONDS):
+        if self._ended.wait(self._slow_seconds):
             return
         _say(f"{self._what}: this takes a while")
         while not self._ended.wait(AGAIN_SECONDS):
