@@ -1,7 +1,6 @@
 """Several test processes share the cores: one numeric thread each, or they wait for each other."""
 
 import os
-import pickle
 import signal
 import sys
 
@@ -47,13 +46,6 @@ def trials_here(monkeypatch: pytest.MonkeyPatch) -> None:
     For tests of what becomes of trials: a worker process imports for seconds before its first one.
     """
     from foretune.run.executor_choice import ExecutorChoice
-    from foretune.run.inline import InlineExecutor
+    from tests.inline_site import InlineSite
 
-    class Here(InlineExecutor):
-        def start(self) -> None:
-            self._function.prepare()
-
-    # Through pickle as on the way to a worker: what cannot go there is not to pass here.
-    monkeypatch.setattr(
-        ExecutorChoice, "pool", lambda _, function, **__: Here(pickle.loads(pickle.dumps(function)))
-    )
+    monkeypatch.setattr(ExecutorChoice, "pool", InlineSite.pool)

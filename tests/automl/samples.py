@@ -1,10 +1,21 @@
 """Small tables with every kind of column."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 
 from foretune.tables.table import Table
 from foretune.tables.target import Task
+
+
+def with_few_trees(config, most=8):
+    """Return a configuration with at most so many trees or rounds, which says as much in a test."""
+    of_trees = ("n_estimators", "max_iter")
+    return {
+        name: min(value, most) if name.rsplit(":", maxsplit=1)[-1] in of_trees else value
+        for name, value in config.items()
+    }
 
 
 def mixed_frame(n=90, seed=0):
@@ -31,6 +42,7 @@ def mixed_frame(n=90, seed=0):
     return frame
 
 
+@cache
 def mixed_table(task, n=90, seed=0):
     frame = mixed_frame(n, seed)
     if task is Task.CLASSIFICATION:
@@ -38,6 +50,7 @@ def mixed_table(task, n=90, seed=0):
     return Table.of(frame.drop(columns="class"), "amount", name="mixed", task=task)
 
 
+@cache
 def table_with_texts(task, n=120, *, others=True):
     """One text that helps and one that does not, beside numbers and categories or alone."""
     rng = np.random.default_rng(2)

@@ -22,25 +22,25 @@ from tests.refusals import refuses, warns
 
 
 def a_classifier(**given):
-    cheap = {"trials": 4, "method": "random", "only": ("logistic", "knn"), "transfer": False}
+    cheap = {"trials": 2, "method": "random", "only": ("logistic", "knn"), "transfer": False}
     return ForetuneClassifier(**cheap | given)
 
 
 def a_regressor(**given):
-    cheap = {"trials": 4, "method": "random", "only": ("elastic_net", "knn"), "transfer": False}
+    cheap = {"trials": 2, "method": "random", "only": ("elastic_net", "knn"), "transfer": False}
     return ForetuneRegressor(**cheap | given)
 
 
 @pytest.fixture(scope="module")
 def cancer():
     X, y = load_breast_cancer(return_X_y=True)
-    return train_test_split(X[:, :8], y, train_size=150, random_state=0, stratify=y)
+    return train_test_split(X[:, :3], y, train_size=100, random_state=0, stratify=y)
 
 
 @pytest.fixture(scope="module")
 def fitted(cancer):
     X, _, y, _ = cancer
-    return a_classifier().fit(X, y)
+    return a_classifier(trials=3).fit(X, y)
 
 
 def people(n=200, seed=0):
@@ -65,8 +65,8 @@ def people(n=200, seed=0):
 
 @parametrize_with_checks(
     [
-        a_classifier(trials=2, space="cash", only=("knn", "gaussian_nb")),
-        a_regressor(trials=2, only=("elastic_net",)),
+        a_classifier(trials=1, space="cash", only=("gaussian_nb",)),
+        a_regressor(trials=1, method="sobol", only=("elastic_net",)),
     ],
     expected_failed_checks=lambda _: {
         "check_sample_weight_equivalence_on_dense_data": "a row of weight 2 is in one fold, two "
@@ -90,6 +90,7 @@ def test_it_beats_the_majority_and_finds_what_it_scored(cancer, fitted):
 
 def test_regression_beats_the_mean():
     X, y = load_diabetes(return_X_y=True)
+    X = X[:, [2, 8]]
     regressor = a_regressor().fit(X[:300], y[:300])
     assert regressor.score(X[300:], y[300:]) > 0.25
     assert regressor.best_score_ == pytest.approx(regressor.trials_["r2"].max())
@@ -101,13 +102,13 @@ def test_the_same_seed_gives_the_same_search(cancer, fitted):
     columns = [name for name in fitted.trials_ if name != "seconds"]
     pd.testing.assert_frame_equal(again.trials_[columns], fitted.trials_[columns])
     assert again.predict_proba(X_new).tolist() == fitted.predict_proba(X_new).tolist()
-    other = clone(fitted).set_params(random_state=np.random.RandomState(3)).fit(X, y)
-    assert not other.trials_[columns].equals(fitted.trials_[columns])
+    other = clone(fitted).set_params(random_state=np.random.RandomState(3), trials=1).fit(X, y)
+    assert not other.trials_["log_loss"].isin(fitted.trials_["log_loss"]).any()
 
 
 def test_trials_tell_what_was_tried(fitted):
     trials = fitted.trials_
-    assert len(trials) == 4
+    assert len(trials) == 3
     assert set(trials["status"]) == {"DONE"}
     assert set(trials["chosen_by"]) == {"random"}
     assert {"estimator", "accuracy", "seconds", "reason"} <= set(trials.columns)
@@ -127,7 +128,7 @@ def test_the_report_is_a_page_of_all_trials(fitted, tmp_path):
     text = fitted.report(tmp_path / "report.html")
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == text
     assert text.startswith("<!doctype html>")
-    assert "150" in text  # rows, though the estimator no longer holds them
+    assert "100" in text  # rows, though the estimator no longer holds them
 
 
 def test_a_report_needs_a_folder_that_exists(fitted, tmp_path):
@@ -140,7 +141,7 @@ def test_a_report_needs_a_folder_that_exists(fitted, tmp_path):
 
 def test_columns_of_every_kind():
     frame, labels = people()
-    classifier = a_classifier(trials=5, only=("logistic",)).fit(frame, labels)
+    classifier = a_classifier(only=("logistic",)).fit(frame, labels)
     assert classifier.feature_names_in_.tolist() == list(frame.columns)
     assert classifier.n_features_in_ == 7
     new, expected = people(seed=1)
@@ -205,7 +206,7 @@ def test_labels_of_pandas_that_could_have_gaps_come_back_without(dtype, expected
 
 def test_an_ensemble_blends_and_is_no_worse_on_what_it_was_chosen_by(cancer):
     X, X_new, y, _ = cancer
-    blended = a_classifier(trials=6, ensemble=3, metric="log_loss").fit(X, y)
+    blended = a_classifier(trials=4, ensemble=3, metric="log_loss").fit(X, y)
     weights = [member.weight for member in blended.model_.members]
     assert 1 < len(weights) <= 3
     assert sum(weights) == pytest.approx(1.0)
@@ -263,9 +264,9 @@ def test_time_ends_the_search(cancer):
 def test_it_remembers_only_if_asked_to(cancer, tmp_path, monkeypatch):
     X, _, y, _ = cancer
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
-    a_classifier(trials=2).fit(X, y)
+    a_classifier(trials=1).fit(X, y)
     assert Memory.of_user().spaces() == []
-    a_classifier(trials=2, remember=True).fit(X, y)
+    a_classifier(remember=True).fit(X, y)
     known = Memory.of_user().recall("pipeline-classification")
     assert known is not None
     assert len(known) == 2
@@ -274,7 +275,7 @@ def test_it_remembers_only_if_asked_to(cancer, tmp_path, monkeypatch):
 def test_own_experience_teaches_later_fits(cancer, tmp_path, monkeypatch):
     X, _, y, _ = cancer
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
-    a_classifier(trials=4, remember=True).fit(X, y)
+    a_classifier(remember=True).fit(X, y)
     taught = a_classifier(trials=2, method="ws-gp", transfer=True, remember=True)
     taught.fit(X[:100], y[:100])
     assert taught.trials_["chosen_by"].tolist()[0] == "start"
@@ -356,7 +357,8 @@ def test_heavy_rows_are_believed():
     X, heavy = rng.normal(size=(200, 2)), np.arange(200) % 2 == 0
     y = np.where(heavy, X[:, 0] > 0, X[:, 0] < 0)
     given = np.where(heavy, 9.0, 1.0)
-    classifier = a_classifier(only=("logistic",), metric="accuracy").fit(X, y, sample_weight=given)
+    classifier = a_classifier(trials=4, only=("logistic",), metric="accuracy")
+    classifier.fit(X, y, sample_weight=given)
     assert classifier.best_score_ > 0.85
     assert classifier.score(X, y, sample_weight=given) > 0.85
     assert classifier.n_features_in_ == 2

@@ -28,8 +28,6 @@ from foretune.tables.table import Table
 from foretune.tables.target import Task
 from tests.refusals import refuses
 
-from .samples import mixed_frame, mixed_table
-
 CHEAP = ("knn", "lda")
 EVENTS = [name for name in vars(JobListener) if not name.startswith("_") and name != "progress"]
 
@@ -39,10 +37,20 @@ def _own_home(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("FORETUNE_HOME", str(tmp_path / "home"))
 
 
+def small_frame(seed: int = 0) -> pd.DataFrame:
+    a, b = np.random.default_rng(seed).normal(size=(2, 90))
+    classes = np.where(a > 0.4, "high", np.where(b > 0.0, "middle", "low"))
+    return pd.DataFrame({"a": a, "b": b, "class": classes})
+
+
+def small_table(seed: int = 0) -> Table:
+    return Table.of(small_frame(seed), "class", name="small", task=Task.CLASSIFICATION)
+
+
 def job(tmp_path, table: Table | None = None, *, remember: bool = True, **settings) -> Job:
     """A job in one folder, whose trials run in this process."""
-    options = FitOptions(**{"trials": 4, "only": CHEAP, "method": "random", **settings})
-    table = mixed_table(Task.CLASSIFICATION) if table is None else table
+    options = FitOptions(**{"trials": 3, "only": CHEAP, "method": "random", **settings})
+    table = small_table() if table is None else table
     return Job(
         data=TableInMemory(table, "class"),
         options=options,
@@ -96,13 +104,13 @@ def test_a_fit_searches_fits_and_remembers(first_run, monkeypatch) -> None:
     monkeypatch.setenv("FORETUNE_HOME", str(first_run.place / "home"))
     found = first_run.result
     assert found.ending == "trials"
-    assert [trial.number for trial in found.trials] == [0, 1, 2, 3]
+    assert [trial.number for trial in found.trials] == [0, 1, 2]
     best = min(trial.values["log_loss"] for trial in found.trials)
     assert found.final.best.values["log_loss"] == best
     remembered = Memory.of_user().recall("pipeline-classification")
     assert remembered is not None
     assert remembered.tasks == (found.about.task,)
-    assert len(remembered) == 4
+    assert len(remembered) == 3
     assert remembered.meta_features[found.about.task]["log_rows"] == pytest.approx(np.log(90))
 
 
@@ -110,7 +118,7 @@ def test_a_listener_hears_of_everything_in_order(first_run) -> None:
     events = first_run.listener.events
     assert [name for name in events if name != "incumbent_changed"] == [
         *("on_start", "search_began"),
-        *("trial_began", "trial_ended") * 4,
+        *("trial_began", "trial_ended") * 3,
         *("search_ended", "model_saved", "on_finish"),
     ]
     # The first trial is the best so far; the listener hears of this after the trial has ended.
@@ -125,13 +133,13 @@ def test_the_incumbent_is_the_best_trial_so_far(first_run) -> None:
 
 def test_the_trials_are_an_experience(first_run) -> None:
     again = Experience.open(FitFolder(first_run.place / "out").trials)
-    assert len(again) == 4
+    assert len(again) == 3
     assert again.metrics[0].name == "log_loss"
 
 
 def test_a_saved_model_scores_a_test_table(first_run) -> None:
     model = Model.open(FitFolder(first_run.place / "out").model)
-    held = mixed_frame(seed=3)
+    held = small_frame(seed=3)
     by_hand = float(np.mean(model.predict(held) == held["class"].to_numpy()))
     assert scores_on(model, held, ["accuracy"]) == {"accuracy": pytest.approx(by_hand)}
 
@@ -148,34 +156,34 @@ def test_a_listener_that_fails_costs_the_memory_no_trial(tmp_path) -> None:
     assert len(remembered) == 1
 
 
-def test_trials_that_are_not_in_the_memory_are_added_by_the_next_run(tmp_path) -> None:
-    job(tmp_path, remember=False).run()
+def test_trials_that_are_not_in_the_memory_are_added_by_the_next_run(copied_run, tmp_path) -> None:
     assert Memory.of_user().recall("pipeline-classification") is None
     for _ in range(2):
         again = job(tmp_path)
         again.run()
         remembered = Memory.of_user().recall("pipeline-classification")
         assert remembered is not None
-        assert len(remembered) == 4
+        assert len(remembered) == len(copied_run.trials) == 3
 
 
 def test_the_same_call_goes_on(copied_run, tmp_path) -> None:
-    later = job(tmp_path, trials=6).run()
-    assert len(later.trials) == 6
-    assert later.trials[:4] == copied_run.trials
+    later = job(tmp_path, trials=4).run()
+    assert len(later.trials) == 4
+    assert later.trials[:3] == copied_run.trials
 
 
 def test_another_table_in_the_same_folder_has_a_study_of_its_own(copied_run, tmp_path) -> None:
-    found = job(tmp_path, mixed_table(Task.CLASSIFICATION, seed=5), trials=2).run()
-    assert len(found.trials) == 2
+    found = job(tmp_path, small_table(seed=5), trials=1).run()
+    assert len(found.trials) == 1
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_fits_in_one_folder_keep_their_tables_apart(tmp_path) -> None:
-    tables = [mixed_table(Task.CLASSIFICATION, seed=seed) for seed in (0, 5)]
+    tables = [small_table(seed) for seed in (0, 5)]
     for table in tables:
         made = replace(job(tmp_path, table, trials=1), executor=HERE)
         made.run()
-    # A worker that opens its table late, because it was started anew, finds its own.
+    # A worker that opens its table late, after a restart, finds its own.
     kept = [Table.open(file) for file in (tmp_path / "out").glob("table*.npz")]
     assert {fingerprint(each) for each in kept} == {fingerprint(each) for each in tables}
 
@@ -192,12 +200,12 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path) -> None:
     found = job(tmp_path).run(Impatient())
     assert found.ending == "stopped"
     assert sum(trial.status is Status.DONE for trial in found.trials) >= 2
-    assert len(found.model.predict(mixed_frame())) == 90
-    assert sum(trial.is_over for trial in job(tmp_path).run().trials) == 4
+    assert len(found.model.predict(small_frame())) == 90
+    assert sum(trial.is_over for trial in job(tmp_path).run().trials) == 3
 
 
 def job_with_blend(place: Path, table: Table | None = None) -> Job:
-    return job(place, table, ensemble=3, trials=6, only=("knn", "naive_bayes"))
+    return job(place, table, ensemble=3, trials=3, only=("knn", "naive_bayes"))
 
 
 @pytest.fixture(scope="module")
@@ -219,7 +227,7 @@ def test_an_ensemble_blends_out_of_fold_predictions(blend_run) -> None:
 
 def test_an_ensemble_blends_no_predictions_of_another_target(blend_run, tmp_path) -> None:
     shutil.copytree(blend_run.place / "out", tmp_path / "out")
-    table = mixed_table(Task.CLASSIFICATION)
+    table = small_table()
     noise = replace(table, y=np.random.default_rng(0).permutation(table.y))
     # The same configurations are tried on both.
     job_with_blend(tmp_path, noise).run()
@@ -238,12 +246,12 @@ def test_a_test_table_may_have_gaps_in_a_target_of_whole_numbers() -> None:
 
 def test_where_all_trials_fail_the_reasons_are_given_and_advice_that_works(tmp_path) -> None:
     """Failed trials count: without the advice, raised limits would change nothing."""
-    few = replace(job(tmp_path, trials=2, trial_memory=1), executor=HERE)
-    with refuses("no-trial-succeeded", value=2) as failed:
+    few = replace(job(tmp_path, trials=1, trial_memory=1), executor=HERE)
+    with refuses("no-trial-succeeded", value=1) as failed:
         few.run()
     assert "memory" in str(failed.value)
     assert "memory a trial; failed trials count, so raise --trials" in str(failed.value)
-    assert job(tmp_path, trials=3).run().final.best.number == 2
+    assert job(tmp_path, trials=2).run().final.best.number == 1
 
 
 @pytest.mark.parametrize(
@@ -259,7 +267,7 @@ def test_where_all_trials_fail_the_reasons_are_given_and_advice_that_works(tmp_p
     ],
 )
 def test_the_remedy_is_for_what_failed(ended, remedy) -> None:
-    table = mixed_table(Task.CLASSIFICATION)
+    table = small_table()
     plan = make_plan(table, FitOptions(only=CHEAP))
     trials = [
         Trial(number, {}, status, {}, 1.0, reason) for number, (status, reason) in enumerate(ended)
@@ -270,6 +278,7 @@ def test_the_remedy_is_for_what_failed(ended, remedy) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
+@pytest.mark.usefixtures("trials_here")
 def test_files_with_rows_of_the_user_are_readable_by_the_owner_only(tmp_path) -> None:
     made = replace(job(tmp_path, trials=2), executor=HERE)
     before = os.umask(0)

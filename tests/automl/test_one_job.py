@@ -70,6 +70,7 @@ def by_job(frame: pd.DataFrame) -> tuple[Experience, np.ndarray]:
 WAYS = {"command": by_command, "estimator": by_estimator, "job": by_job}
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_the_same_arguments_give_the_same_trials_and_predictions_and_are_remembered_once(
     frame: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

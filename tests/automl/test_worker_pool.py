@@ -1,8 +1,10 @@
 """Pipelines are fitted in worker processes, within limits."""
 
+import math
 import shutil
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 import numpy as np
 import pytest
@@ -16,11 +18,15 @@ from foretune.automl.final_model.worker_pool import (
     share_memory,
 )
 from foretune.automl.plan import FitOptions, make_plan
-from foretune.run.executor import Limits
+from foretune.run.executor import Limits, Outcome
+from foretune.run.executor_choice import ExecutorChoice
+from foretune.run.inline import InlineExecutor
+from foretune.run.limit_watch import OVER_MEMORY
 from foretune.tables.table import Table
 from foretune.tables.target import Task
+from tests.inline_site import InlineSite
 
-from .costly_fits import CostlyFit, FailingFit
+from .failing_fit import FailingFit
 from .samples import mixed_table
 
 
@@ -32,7 +38,7 @@ def table() -> Table:
 def test_processes_fit_the_same_pipelines_as_this_one(table: Table, tmp_path: Path) -> None:
     drawn = make_plan(table, FitOptions(only=("knn", "lda"))).space.sample(4, seed=1).dicts()
     configs = [drawn[0], {"estimator": "unheard of"}, *drawn[1:]]
-    made = dict(FitWorkers(2, tmp_path).fit_each(configs, table, seed=3))
+    made = dict(FitWorkers(1, tmp_path).fit_each(configs, table, seed=3))
     assert isinstance(made[1], str)
     for config, place in zip(drawn, (0, 2, 3, 4), strict=True):
         member = made[place]
@@ -71,53 +77,95 @@ def _make_abandoned_folder(folder: Path) -> Path:
     return abandoned
 
 
-def test_a_pipeline_that_fails_beside_others_is_tried_alone(tmp_path: Path) -> None:
-    """A process may die, or lack memory, only because of the processes beside it."""
-    jobs = [
-        {"name": "dies twice", "deaths": 2},
-        {"name": "works"},
-        {"name": "dies once", "deaths": 1},
-        {"name": "hungry", "hungry": True},
-    ]
+def test_a_pipeline_that_dies_beside_others_is_tried_alone(tmp_path: Path) -> None:
+    """A process may die only because of the processes beside it."""
+    jobs = [{"name": "dies once", "deaths": 1}, {"name": "works"}]
     made = dict(fit_in_processes(FailingFit(tmp_path), dict(enumerate(jobs)), workers=2))
-    assert "SIGKILL" in made[0]
-    assert (made[1], made[2], made[3]) == ("works", "dies once", "hungry")
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
-        "dies twice": "xx",
-        "works": "x",
-        "dies once": "xx",
-        "hungry": "xx",
-    }
+    assert made == {0: "dies once", 1: "works"}
+    tries = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert tries == {"dies once": "xx", "works": "x"}
+
+
+def test_a_pipeline_that_lacks_memory_beside_others_is_tried_alone(tmp_path: Path) -> None:
+    jobs = {0: {"name": "hungry", "hungry": True}, 1: {"name": "works"}}
+    made = fit_in_processes(FailingFit(tmp_path), jobs, workers=2, site=InlineSite())
+    assert dict(made) == {0: "hungry", 1: "works"}
+    assert (tmp_path / "hungry").read_text() == "xx"
 
 
 def test_a_pipeline_that_fails_alone_is_not_tried_again(tmp_path: Path) -> None:
-    jobs = {0: {"name": "a", "deaths": 1}}
-    [(_, reason)] = fit_in_processes(FailingFit(tmp_path), jobs, workers=1)
-    assert "SIGKILL" in reason
-    assert (tmp_path / "a").read_text() == "x"
+    jobs = {0: {"name": "hungry", "hungry": True}}
+    made = fit_in_processes(FailingFit(tmp_path), jobs, workers=1, site=InlineSite())
+    assert dict(made) == {0: "out of memory: MemoryError"}
+    assert (tmp_path / "hungry").read_text() == "x"
 
 
-def test_a_pipeline_that_takes_too_much_time_is_stopped_and_not_tried_again(tmp_path: Path) -> None:
-    jobs, limits = {0: "time", 1: "nothing"}, Limits(cpu_seconds=0.3)
-    made = fit_in_processes(CostlyFit(tmp_path), jobs, 2, limits)
-    assert dict(made) == {0: "over its limit of 0.3 s of CPU time", 1: "nothing"}
-    assert (tmp_path / "time").read_text() == "x"
+class CostlyJob(NamedTuple):
+    """A job that would take so much."""
+
+    seconds: float = 0.0
+    gigabytes: float = 0.0
+
+
+def do_job(job: CostlyJob) -> CostlyJob:
+    return job
+
+
+class LimitedExecutor(InlineExecutor):
+    """Ends jobs that are over its limits, as the watch of the worker processes does."""
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__(do_job)
+        self.tried: list[CostlyJob] = []
+        self._limits = limits
+
+    def results(self, timeout: float | None = None) -> list[Outcome]:
+        return [self._within_limits(each) for each in super().results(timeout)]
+
+    def _within_limits(self, outcome: Outcome) -> Outcome:
+        self.tried.append(outcome.result)
+        reason = ""
+        if outcome.result.seconds > (self._limits.cpu_seconds or math.inf):
+            reason = "over its limit of CPU time"
+        elif outcome.result.gigabytes * 2**30 > (self._limits.memory_bytes or math.inf):
+            reason = f"{OVER_MEMORY} of {self._limits.memory_bytes / 2**30:.2f} GB"
+        return replace(outcome, result=None, reason=reason) if reason else outcome
+
+
+@dataclass(frozen=True)
+class LimitedSite(ExecutorChoice):
+    """A site of processes with limits, and all of them that were opened."""
+
+    opened: list[LimitedExecutor] = field(default_factory=list)
+
+    def pool(self, function: object, *, workers: int, limits: Limits) -> LimitedExecutor:
+        self.opened.append(LimitedExecutor(limits))
+        return self.opened[-1]
+
+    @property
+    def tried(self) -> list[CostlyJob]:
+        return [job for each in self.opened for job in each.tried]
+
+
+def test_a_pipeline_that_takes_too_much_time_is_not_tried_again() -> None:
+    jobs, site = {0: CostlyJob(seconds=9.0), 1: CostlyJob()}, LimitedSite()
+    made = dict(fit_in_processes(do_job, jobs, 2, Limits(cpu_seconds=0.3), site=site))
+    assert made == {0: "over its limit of CPU time", 1: jobs[1]}
+    assert site.tried == [*jobs.values()]
 
 
 @pytest.mark.parametrize(
-    ("free", "limit", "megabytes", "tries"), [(4.0, 0.25, 256, "x"), (0.4, 9.0, 369, "xx")]
+    ("free", "limit", "last_limit", "tries"), [(4.0, 0.25, "0.25", 1), (0.4, 9.0, "0.36", 2)]
 )
 def test_a_pipeline_that_takes_too_much_memory_is_tried_alone_only_if_it_then_has_more(
-    tmp_path: Path, free: float, limit: float, megabytes: int, tries: str
+    free: float, limit: float, last_limit: str, tries: int
 ) -> None:
     """`free` and `limit` are in gigabytes. One process alone may take nine tenths of `free`."""
-    jobs, limits = {0: "memory", 1: "nothing"}, Limits(memory_bytes=int(limit * 2**30))
-    made = fit_in_processes(CostlyFit(tmp_path), jobs, 2, limits, free=lambda: int(free * 2**30))
-    assert dict(made) == {
-        0: f"out of memory: over its limit of {megabytes} MB",
-        1: "nothing",
-    }
-    assert (tmp_path / "memory").read_text() == tries
+    jobs, site = {0: CostlyJob(gigabytes=0.5), 1: CostlyJob()}, LimitedSite()
+    limits = Limits(memory_bytes=int(limit * 2**30))
+    made = fit_in_processes(do_job, jobs, 2, limits, free=lambda: int(free * 2**30), site=site)
+    assert dict(made) == {0: f"{OVER_MEMORY} of {last_limit} GB", 1: jobs[1]}
+    assert site.tried.count(jobs[0]) == tries
 
 
 def test_processes_share_the_free_memory() -> None:
@@ -128,9 +176,10 @@ def test_processes_share_the_free_memory() -> None:
     assert share_memory(Limits(memory_bytes=5), 3, None) == Limits(memory_bytes=5)
 
 
-def test_pipelines_that_are_no_longer_needed_are_not_awaited(tmp_path: Path) -> None:
+def test_pipelines_that_are_no_longer_needed_are_not_awaited() -> None:
     made: list[object] = []
-    jobs = {0: "time", 1: "nothing"}
-    for each in fit_in_processes(CostlyFit(tmp_path), jobs, 2, is_enough=lambda: bool(made)):
+    jobs, site = {0: CostlyJob(1.0), 1: CostlyJob(2.0)}, LimitedSite()
+    for each in fit_in_processes(do_job, jobs, 2, is_enough=lambda: bool(made), site=site):
         made.append(each)
-    assert made == [(1, "nothing")]
+    assert made == [(0, jobs[0])]
+    assert site.tried == [jobs[0]]

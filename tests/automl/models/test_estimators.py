@@ -5,7 +5,7 @@ from foretune.automl.estimators.fitted_pipeline import refit
 from foretune.automl.evaluation import Protocol, evaluate
 from foretune.automl.spaces import CASH, CLASSIFIERS, OPTIONAL, REGRESSORS, load_shipped_space
 from foretune.tables.target import Task
-from tests.automl.samples import mixed_table
+from tests.automl.samples import mixed_table, with_few_trees
 
 CASES = [
     *(("cash", name) for name in CASH),
@@ -22,7 +22,7 @@ def test_every_estimator_learns_from_gaps_and_categories(space, algorithm):
     table = mixed_table(chosen.task, n=60)
     assert np.isnan(table.x).any()
     assert table.categorical.any()
-    [config] = chosen.build([algorithm]).defaults().dicts()
+    config = with_few_trees(chosen.build([algorithm]).defaults().dicts()[0], 30)
     if "scaler" in config:
         config["scaler"] = "standard"
     member = refit(config, table, seed=0)

@@ -8,7 +8,7 @@ from foretune.automl.final_model.model import Model
 from foretune.automl.spaces import SPACES, load_shipped_space
 from foretune.tables.table import Table
 from foretune.tables.target import Task
-from tests.automl.samples import mixed_table
+from tests.automl.samples import mixed_table, with_few_trees
 from tests.refusals import refuses
 
 METRICS = {
@@ -27,7 +27,7 @@ def test_every_configuration_can_be_fitted_to_mixed_columns(name, algorithm):
     space = chosen.build([algorithm])
     extremes = space.from_unit(np.array([np.zeros(space.width), np.ones(space.width)])).dicts()
     for config in [*space.sample(2, seed=3, how="sobol").dicts(), *extremes]:
-        score = evaluate(config, table, protocol)
+        score = evaluate(with_few_trees(config), table, protocol)
         assert np.isfinite(list(score.values.values())).all(), config
 
 
@@ -45,7 +45,8 @@ def test_tables_of_one_kind_of_column(kind):
     )
     for name in ("cash", "pipeline-classification"):
         [config] = load_shipped_space(name).build(["rf"]).sample(1, seed=0).dicts()
-        score = evaluate(config, part, Protocol(("accuracy",), cross_validated_below=0))
+        protocol = Protocol(("accuracy",), cross_validated_below=0)
+        score = evaluate(with_few_trees(config), part, protocol)
         assert 0 <= score.values["accuracy"] <= 1
 
 
@@ -55,7 +56,8 @@ def test_a_score_repeats_itself_and_the_seed_matters(task):
     name = {Task.CLASSIFICATION: "pipeline-classification", Task.REGRESSION: "pipeline-regression"}
     [config] = load_shipped_space(name[task]).build(["extra_trees"]).sample(1, seed=0).dicts()
     first, again, other = (
-        evaluate(config, table, Protocol(METRICS[task], folds=2, seed=seed)) for seed in (0, 0, 1)
+        evaluate(with_few_trees(config), table, Protocol(METRICS[task], folds=2, seed=seed))
+        for seed in (0, 0, 1)
     )
     assert first.folds == again.folds
     assert first.folds != other.folds
@@ -88,7 +90,8 @@ def test_a_class_that_a_fold_lacks_does_no_harm():
     [config] = (
         load_shipped_space("pipeline-classification").build(["lightgbm"]).sample(1, seed=0).dicts()
     )
-    score = evaluate(config, few, Protocol(("log_loss", "accuracy"), folds=2))
+    protocol = Protocol(("log_loss", "accuracy"), folds=2)
+    score = evaluate(with_few_trees(config), few, protocol)
     assert np.isfinite(score.values["log_loss"])
 
 
@@ -106,7 +109,8 @@ def test_where_all_but_one_row_are_of_a_class_the_others_are_scored(space, algor
     x = np.random.default_rng(0).normal(size=60)
     table = Table.of(pd.DataFrame({"x": x, "y": ["u"] * 59 + ["odd"]}), "y")
     [config] = load_shipped_space(space).build([algorithm]).defaults().dicts()
-    score = evaluate(config, table, Protocol(("log_loss", "accuracy"), folds=2))
+    protocol = Protocol(("log_loss", "accuracy"), folds=2)
+    score = evaluate(with_few_trees(config), table, protocol)
     assert score.values["accuracy"] > 0.9
     assert np.isfinite(score.values["log_loss"])
 
@@ -121,7 +125,7 @@ def test_a_better_configuration_scores_better():
         evaluate(
             {"algorithm": "decision_tree", **{prefix + key: value for key, value in each.items()}},
             table,
-            Protocol(("accuracy",)),
+            Protocol(("accuracy",), folds=2),
         ).values["accuracy"]
         for each in (good, bad)
     ]

@@ -23,7 +23,7 @@ from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.row_weights import RowWeights
 from foretune.tables.table import Table
 from foretune.tables.target import Task
-from tests.automl.samples import mixed_table
+from tests.automl.samples import mixed_table, with_few_trees
 from tests.refusals import refuses
 
 CANNOT = {"knn", "lda", "qda"}
@@ -38,7 +38,7 @@ def weighed(table, weights):
 
 def a_config(name, algorithm):
     [config] = load_shipped_space(name).build([algorithm]).sample(1, seed=3).dicts()
-    return config
+    return with_few_trees(config, 20)
 
 
 def with_contradictions(task):

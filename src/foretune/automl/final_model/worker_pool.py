@@ -16,9 +16,10 @@ from foretune.automl.estimators.fitted_pipeline import FitPipeline, Member, refi
 from foretune.automl.worker_tables import load_libraries, open_table
 from foretune.run import stopping
 from foretune.run.executor import Limits
+from foretune.run.executor_choice import HERE, ExecutorChoice
 from foretune.run.limit_watch import OVER_MEMORY
 from foretune.run.memory import free_bytes
-from foretune.run.pool import NO_LIMITS, ProcessPool
+from foretune.run.pool import NO_LIMITS
 from foretune.tables import Table
 
 Config: TypeAlias = Mapping[str, Any]
@@ -119,6 +120,7 @@ def fit_in_processes(
     limits: Limits = NO_LIMITS,
     is_enough: Callable[[], bool] = _never,
     free: Callable[[], int | None] = free_bytes,
+    site: ExecutorChoice = HERE,
 ) -> Generator[tuple[int, Result | str]]:
     """Run a function on configurations in processes; yield each result, or why there is none.
 
@@ -128,7 +130,7 @@ def fit_in_processes(
     # A result is a fitted pipeline, which may be as large as the memory of its process.
     shared = replace(share_memory(limits, processes, free()), result_bytes=None)
     again: dict[int, Job] = {}
-    with ProcessPool(fit, workers=processes, limits=shared) as pool:
+    with site.pool(fit, workers=processes, limits=shared) as pool:
         waiting = {pool.submit(config): place for place, config in configs.items()}
         while waiting and not is_enough():
             stopping.check()
@@ -140,7 +142,7 @@ def fit_in_processes(
                     yield place, outcome.reason if outcome.result is None else outcome.result
     if again and not is_enough():
         # One after the other, because together they may have needed more memory than there is.
-        yield from fit_in_processes(fit, again, 1, limits, is_enough, free)
+        yield from fit_in_processes(fit, again, 1, limits, is_enough, free, site)
 
 
 def _may_pass_alone(reason: str, shared: Limits, limits: Limits) -> bool:

@@ -1,11 +1,10 @@
-"""Fits that fail or cost much, for worker processes.
+"""A fit that fails, for worker processes.
 
 This module imports little, because each worker process imports it before its first job.
 """
 
 import os
 import signal
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,22 +24,3 @@ class FailingFit:
         if not before and job.get("hungry"):
             raise MemoryError
         return str(job["name"])
-
-
-@dataclass(frozen=True)
-class CostlyFit:
-    """Takes much time or memory, and counts its tries in a file."""
-
-    folder: Path
-
-    def __call__(self, job: str) -> str:
-        with (self.folder / job).open("a") as stream:
-            stream.write("x")
-        if job == "time":
-            while True:
-                pass
-        if job == "memory":
-            half_a_gigabyte = b"x" * 2**29
-            time.sleep(60.0)
-            return str(len(half_a_gigabyte))
-        return job
