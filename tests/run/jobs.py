@@ -22,8 +22,10 @@ def parent_of(pid):
 
 
 def parent_of_worker():
-    """The process that started the worker: the parent of the one that watches over this one."""
-    return parent_of(os.getppid())
+    """The process that wanted the worker: that of the fork server above this one's supervisor."""
+    above = parent_of(os.getppid())
+    is_server = b"fork_server" in Path(f"/proc/{above}/cmdline").read_bytes()
+    return parent_of(above) if is_server else above
 
 
 class Prepared:

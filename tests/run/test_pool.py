@@ -16,6 +16,7 @@ from foretune.run.executor import Limits
 from foretune.run.inline import InlineExecutor
 from foretune.run.limit_watch import Patience
 from foretune.run.pool import ProcessPool
+from foretune.run.worker_start import WorkerFromNothing
 from tests.refusals import refuses
 from tests.run.jobs import Prepared, SlowToImport, Unimportable, do, parent_of, square
 
@@ -191,11 +192,11 @@ def test_a_worker_that_is_never_ready_is_one_clear_error():
         outcomes(pool, [1])
 
 
-def test_also_one_that_hangs_before_it_reads_a_large_function(monkeypatch, tmp_path):
-    (tmp_path / "sitecustomize.py").write_text("import time; time.sleep(20)")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+def test_also_one_that_hangs_before_it_reads_a_large_function():
+    hangs = partial(WorkerFromNothing, program="import time; time.sleep(20)")
+    large = partial(do, bytes(10**7))
     with (
-        ProcessPool(partial(do, bytes(10**7)), patience=Patience(start=0.1)) as pool,
+        ProcessPool(large, patience=Patience(start=0.1), start_worker=hangs) as pool,
         refuses("worker-start"),
     ):
         outcomes(pool, [1])

@@ -23,6 +23,7 @@ from foretune.run.ray_pool import _pool, evaluate
 from foretune.run.report_channel import ReportInbox
 from foretune.run.worker import CHANNEL_LOST
 from foretune.run.worker_process import WorkerSetup
+from foretune.run.worker_start import start_worker
 from tests.refusals import warns
 from tests.run.attacks import attack
 from tests.run.test_pool import gone, outcomes, written
@@ -342,6 +343,7 @@ def held():
 
 
 def test_trials_and_replaced_workers_leave_nothing_behind():
+    start_worker.load([])  # the server is there before and after
     before = held()
     with ProcessPool(attack, workers=2, limits=WITHIN) as pool:
         outcomes(pool, [("give", 1)] * 2)

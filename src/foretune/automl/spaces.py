@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from typing import Any, TypeAlias
 
 from foretune._base.names import suggestion
+from foretune.automl.worker_libraries import OPTIONAL
 from foretune.errors import MissingExtraError, UsageError
 from foretune.space import Space
 from foretune.tables import Task
@@ -136,8 +137,6 @@ REGRESSORS: dict[str, Notation] = {
     "elastic_net": {"alpha": (1e-5, 1e1, "log"), "l1_ratio": (0.01, 1.0)},
     "svm": {"C": (1e-2, 1e3, "log"), "gamma": (1e-4, 1e1, "log"), "epsilon": (1e-3, 0.5, "log")},
 }
-OPTIONAL = ("lightgbm", "xgboost", "catboost")
-"""The estimators that need a package of the same name."""
 EXTRAS = {"lightgbm": "automl", "xgboost": "boosters", "catboost": "boosters"}
 """The extra of Foretune that installs each of these packages."""
 

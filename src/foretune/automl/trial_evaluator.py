@@ -4,10 +4,11 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from foretune.automl.evaluation import Protocol, evaluate
 from foretune.automl.out_of_fold import save_predictions
+from foretune.automl.worker_libraries import WORKER_MODULES
 from foretune.automl.worker_tables import load_libraries, open_table
 from foretune.tables import Table
 
@@ -18,6 +19,7 @@ Config: TypeAlias = dict[str, Any]
 class InMemoryEvaluator:
     """Evaluates configurations on a table in memory."""
 
+    libraries: ClassVar = WORKER_MODULES
     table: Table
     protocol: Protocol
     predictions: Path | None = None
@@ -43,6 +45,7 @@ class InMemoryEvaluator:
 class TableFileEvaluator:
     """Evaluates configurations on a table in a file, which each worker process opens once."""
 
+    libraries: ClassVar = WORKER_MODULES
     table: Path
     protocol: Protocol
     predictions: Path | None = None

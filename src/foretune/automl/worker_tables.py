@@ -5,10 +5,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from foretune.automl.spaces import OPTIONAL
+from foretune.automl.worker_libraries import LIBRARIES
 from foretune.tables import Table
 
-LIBRARIES = ("sklearn.compose", "sklearn.ensemble", "sklearn.neural_network", *OPTIONAL)
 OPEN_TABLES = 8
 
 

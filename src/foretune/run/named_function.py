@@ -10,6 +10,7 @@ from foretune.errors import UsageError
 from foretune.run.call import one_line
 from foretune.run.running_trial import RunningTrial, call_with_trial
 from foretune.run.trial_results import plain
+from foretune.run.worker_start import libraries_of
 
 
 class NamedFunction:
@@ -22,6 +23,11 @@ class NamedFunction:
         self.name = name
         self._folder = str(folder)
         self._function = _find_function(name, self._folder)
+
+    @property
+    def libraries(self) -> tuple[str, ...]:
+        """The modules that a fork server may import for it."""
+        return libraries_of(self._function)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return NamedFunction, (self.name, Path(self._folder))

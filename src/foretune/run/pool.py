@@ -27,6 +27,7 @@ from foretune.run.reports import Listener, TrialStart
 from foretune.run.running_trial import TrialFunction
 from foretune.run.worker import CHANNEL_LOST, CPU_SIGNAL
 from foretune.run.worker_process import Verdict, Worker, WorkerSetup
+from foretune.run.worker_start import StartWorker, start_worker
 
 NO_LIMITS = Limits(result_bytes=None)
 LOOK_FOR_DEAD_SECONDS = 1.0
@@ -63,8 +64,10 @@ class ProcessPool(Generic[Job, Result]):
         workers: int = 1,
         limits: Limits = NO_LIMITS,
         patience: Patience = USUAL_PATIENCE,
+        start_worker: StartWorker = start_worker,
     ) -> None:
         check_workers(workers)
+        self._start_worker = start_worker
         self.workers = workers
         self._luggage = WorkerSetup(function)
         self._limits = limits
@@ -151,7 +154,7 @@ class ProcessPool(Generic[Job, Result]):
         return worker in self._staff
 
     def _hire(self) -> Worker:
-        worker = Worker(self._limits.cpu_seconds, self._limits.result_bytes)
+        worker = Worker(self._limits, self._luggage.libraries, self._start_worker)
         self._staff.append(worker)
         self._guard.watch(self._staff)
         worker.equip(self._luggage)

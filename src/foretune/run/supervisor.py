@@ -12,6 +12,7 @@ The watched process is forked before anything of weight is imported, and before 
 import os
 import select
 import signal
+import struct
 import sys
 import time
 from contextlib import suppress
@@ -30,15 +31,23 @@ NOTICE_SECONDS = 0.2
 LAST_WORDS_SECONDS = 1.0
 """How long to wait for somebody to read the last output."""
 STDERR = 2
+ENDING = struct.Struct("q")
+"""A number that a supervisor writes about itself."""
 
 
 def main(
-    descriptor: int, reports: tuple[int, int], cpu_limit: float | None, most_bytes: int | None
+    descriptor: int,
+    reports: tuple[int, int],
+    cpu_limit: float | None,
+    most_bytes: int | None,
+    ending_line: int | None = None,
 ) -> None:
     """Fork the process that evaluates trials, and watch over it until it ends.
 
-    reports: the descriptors of its `ReportOutbox`.
+    reports: the descriptors of its `ReportOutbox`. ending_line: a descriptor that gets the number
+    of this process now, and its wait status when it ends, if the parent cannot wait for it.
     """
+    _tell(ending_line, os.getpid())
     inherit_orphans()
     # Standard output is the command's own, for its result; what trials print goes with the rest.
     with suppress(OSError):
@@ -58,18 +67,26 @@ def main(
             os.close(each)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         supervisor = Supervisor(watched, descriptor, printed, ended, counter)
-        _end_like(supervisor.watch())
+        status = supervisor.watch()
+        _tell(ending_line, status)
+        _end_like(status)
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()  # what it sends to its group does not arrive here
     end_with(own)
     for each in (1, STDERR):
         os.dup2(output, each)
-    for each in (printed, output, ended, ending):
+    for each in (printed, output, ended, ending, *([] if ending_line is None else [ending_line])):
         os.close(each)
     from foretune.run.worker import serve
 
     serve(descriptor, reports, counter, cpu_limit, most_bytes)
+
+
+def _tell(line: int | None, number: int) -> None:
+    if line is not None:
+        with suppress(OSError):  # nobody listens any more
+            os.write(line, ENDING.pack(number))
 
 
 def _wake_up(number: int, frame: FrameType | None) -> None:

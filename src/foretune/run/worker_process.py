@@ -1,12 +1,9 @@
 """One worker process as its parent sees it."""
 
-import os
 import pickle
 import secrets
-import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -14,16 +11,16 @@ from contextlib import suppress
 from multiprocessing import spawn
 from typing import Any, NamedTuple, TypeAlias
 
-from foretune._base.threads import ONE_NUMERIC_THREAD
 from foretune.errors import UsageError
 from foretune.experience import Status
 from foretune.run.call import Answer, one_line, unsendable
 from foretune.run.channel import KEY_BYTES, ForeignMessageError, ParentEnd
+from foretune.run.executor import Limits
 from foretune.run.memory import resident_bytes
 from foretune.run.report_channel import ReportInbox
 from foretune.run.reports import Listener
+from foretune.run.worker_start import StartWorker, WorkerOrder, libraries_of, start_worker
 
-PROGRAM = "from foretune.run.supervisor import main; main({}, {}, {}, {})"
 ANSWER_BYTES = 2**16
 """What an answer takes beside its result."""
 LONGEST_ENDING_SECONDS = 10.0
@@ -38,6 +35,8 @@ class WorkerSetup:
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = _pack(function)
         """Opened by a process of the same user at the other end of a pipe, and never stored."""
+        self.libraries = libraries_of(function)
+        """What a worker loads in any case, so that a fork server may load it once for all."""
         everything = spawn.get_preparation_data("foretune worker")
         wanted = {"name", "sys_path", "sys_argv", "dir", "orig_dir"}
         # The program itself is run anew only if the function is defined in it: then it needs the
@@ -68,27 +67,26 @@ class Verdict(NamedTuple):
 
 
 class Worker:
-    """A process started from nothing (never forked, for a fork copies the locks of threads that
-    it does not copy) and the parent's end of its channel.
+    """A process that is never forked from this one, because a fork copies the locks of threads that
+    it does not copy; and the parent's end of its channel.
 
     One thread of the parent talks to it, another one judges it. Neither ever waits for it, except
     in `end`.
     """
 
-    def __init__(self, cpu_seconds: float | None, most_bytes: int | None) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        libraries: tuple[str, ...] = (),
+        start: StartWorker = start_worker,
+    ) -> None:
         ours, theirs = socket.socketpair()
         self.inbox = ReportInbox()
-        most_answer = None if most_bytes is None else most_bytes + ANSWER_BYTES
-        self.channel = ParentEnd(ours, most_answer)
+        most = limits.result_bytes
+        self.channel = ParentEnd(ours, None if most is None else most + ANSWER_BYTES)
         reports = self.inbox.descriptors
-        program = PROGRAM.format(theirs.fileno(), reports, cpu_seconds, most_bytes)
-        # Its own session: Ctrl-C reaches the parent only, and what it starts can be ended with it.
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", program],
-            pass_fds=[theirs.fileno(), *reports],
-            env={**os.environ, **ONE_NUMERIC_THREAD},
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
+        self.process = start(
+            WorkerOrder(theirs.fileno(), reports, limits.cpu_seconds, most, libraries)
         )
         # Only the worker holds its end now, so that its death ends the conversation.
         theirs.close()
@@ -204,8 +202,7 @@ class Worker:
         with suppress(subprocess.TimeoutExpired):
             return self.process.wait(patience)
         # It never got to where it watches over others, or it was stopped.
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.kill()
         return self.process.wait()
 
 

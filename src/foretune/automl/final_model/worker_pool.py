@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
-from typing import IO, Any, TypeAlias, TypeVar
+from typing import IO, Any, ClassVar, TypeAlias, TypeVar
 
 from foretune._base.files import hold_lock, try_lock
 from foretune.automl.estimators.fitted_pipeline import FitPipeline, Member, refit
+from foretune.automl.worker_libraries import WORKER_MODULES
 from foretune.automl.worker_tables import load_libraries, open_table
 from foretune.run import stopping
 from foretune.run.executor import Limits
@@ -43,6 +44,7 @@ LOOK_SECONDS = 0.5
 class TableFileFit:
     """Fits configurations to a table in a file, which each worker process opens once."""
 
+    libraries: ClassVar = WORKER_MODULES
     table: Path
     seed: int
     fit: FitPipeline = refit
