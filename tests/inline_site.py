@@ -2,14 +2,15 @@
 
 import pickle
 from dataclasses import dataclass
+from typing import Any
 
-from foretune.run.executor import Job, Limits, Result
+from foretune.run.executor import Limits
 from foretune.run.executor_choice import ExecutorChoice
 from foretune.run.inline import InlineExecutor
 from foretune.run.running_trial import TrialFunction
 
 
-class PreparedExecutor(InlineExecutor[Job, Result]):
+class PreparedExecutor(InlineExecutor[Any, Any]):
     """Prepares its function at the start, as a worker process does."""
 
     def start(self) -> None:
@@ -22,8 +23,8 @@ class InlineSite(ExecutorChoice):
     """Takes the place of a choice of worker processes, which import for seconds before a job."""
 
     def pool(
-        self, function: TrialFunction[Job, Result], *, workers: int, limits: Limits
-    ) -> PreparedExecutor[Job, Result]:
+        self, function: TrialFunction[Any, Any], *, workers: int, limits: Limits
+    ) -> PreparedExecutor:
         """Return an executor in this process."""
         # Through pickle as on the way to a worker: only what can travel passes.
         return PreparedExecutor(pickle.loads(pickle.dumps(function)))
