@@ -137,10 +137,10 @@ def run(method_name: str, trials: int, seconds: float, jobs: int, folder: Path) 
     """Tune with a method, and check that every fault is on record."""
     from foretune.experience import Metric
     from foretune.methods.contracts import Target
+    from foretune.run import Budget, tune
     from foretune.run.executor import Limits
     from foretune.run.pool import ProcessPool
     from foretune.run.trial_results import NamedFunction
-    from foretune.run.tuning_loop import Budget, tune
     from foretune.search.optimizer import Optimizer
     from foretune.search.registry import method
     from foretune.space import Space

@@ -10,7 +10,7 @@ from foretune.experience import Direction, Metric, Status
 from foretune.experience.trial import Trial
 from foretune.integrations import mlflow_log
 from foretune.integrations.mlflow_log import MlflowWatch, log_to_mlflow
-from foretune.run.tuning_loop import SILENT_WATCH
+from foretune.run.watch import SILENT_WATCH
 from tests.refusals import refuses, warns
 
 LOSS = Metric("loss", Direction.MIN)

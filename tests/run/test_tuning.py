@@ -11,9 +11,11 @@ import pytest
 from foretune.errors import ForetuneWarning
 from foretune.experience import Direction, Metric, Status
 from foretune.methods.contracts import Target
+from foretune.run.budget import Budget, LoopTimes
 from foretune.run.inline import InlineExecutor
 from foretune.run.study import MemoryStudy, StoreAwayError
-from foretune.run.tuning_loop import Budget, LoopTimes, SilentWatch, tune
+from foretune.run.tuning_loop import tune
+from foretune.run.watch import Watch
 from foretune.search.optimizer import Optimizer
 from foretune.search.registry import method
 from foretune.space import Space
@@ -51,7 +53,7 @@ def interrupted_at(n):
     return function
 
 
-class Heard(SilentWatch):
+class Heard(Watch):
     def __init__(self):
         self.began_, self.ended_ = [], []
 
@@ -150,6 +152,9 @@ class Endless:
     def __init__(self):
         self.now, self.jobs = 0.0, []
 
+    def listen(self, listener):
+        """Nothing is ever reported."""
+
     def submit(self, job, start):
         self.jobs.append(job)
         return len(self.jobs) - 1
@@ -208,8 +213,8 @@ class Slow(Optimizer):
 
     study, reason = None, "random"
 
-    def ask(self, n=1):
-        (suggestion,) = super().ask(n)
+    def ask(self, n=1, **options):
+        (suggestion,) = super().ask(n, **options)
         if not self.study.is_locked and len(self.study.trials()) < 5:
             self.study.begin(suggestion.config, chosen_by="elsewhere")
         return [replace(suggestion, reason=self.reason)]

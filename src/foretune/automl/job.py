@@ -46,6 +46,7 @@ from foretune.run.executor_choice import HERE, ExecutorChoice
 from foretune.run.inline import InlineExecutor
 from foretune.run.study import Study
 from foretune.run.study_identity import OtherStudyError
+from foretune.run.watch import Watch
 from foretune.stores.studies import open_study
 from foretune.tables import Table, fingerprint, task_name
 
@@ -346,7 +347,7 @@ class _JobRun:
             self._timings[what] = time.monotonic() - start
 
 
-class _TrialEvents:
+class _TrialEvents(Watch):
     """Hears of trials from the loop: writes them into the memory, then tells the listener."""
 
     def __init__(self, listener: JobListener, metric: Metric, journal: FitJournal | None) -> None:

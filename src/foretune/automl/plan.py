@@ -14,8 +14,8 @@ from foretune.automl.wide_tables import is_wide
 from foretune.errors import UsageError
 from foretune.experience import Metric
 from foretune.report.wording import count_text
+from foretune.run.budget import Budget
 from foretune.run.executor import Limits
-from foretune.run.tuning_loop import Budget
 from foretune.search.seeds import check_seed
 from foretune.space import Space
 from foretune.tables import RowStructureKind, Table, Task

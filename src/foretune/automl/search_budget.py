@@ -6,7 +6,7 @@ from foretune._base.time_budget import TimeBudget, contention
 from foretune.automl.fit_time_model import SHARE_OF_MODEL, FitTimeModel
 from foretune.automl.plan import FitOptions, FitPlan
 from foretune.experience.trial import Trial, best_first
-from foretune.run.tuning_loop import Budget
+from foretune.run.budget import Budget
 
 LEAST_SECONDS = 0.1
 LEAST_RESERVE = 0.1

@@ -16,9 +16,11 @@ from foretune.automl.plan import DEFAULT_METHOD, FitOptions, FitPlan
 from foretune.automl.wide_tables import is_wide, opening_of_wide_table
 from foretune.methods.auto.learn import PORTFOLIO_TRIALS
 from foretune.methods.contracts import Prior, Target
+from foretune.run.budget import Budget
 from foretune.run.executor import Executor
 from foretune.run.study import Study
-from foretune.run.tuning_loop import SILENT_WATCH, Budget, Watch, tune
+from foretune.run.tuning_loop import tune
+from foretune.run.watch import SILENT_WATCH, Watch
 from foretune.search.optimizer import Optimizer
 from foretune.search.registry import method
 from foretune.space import Encoded

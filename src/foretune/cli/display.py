@@ -12,12 +12,12 @@ from foretune.cli.names import config_label
 from foretune.experience import Metric, Status
 from foretune.experience.trial import Trial
 from foretune.report.wording import count_text, list_text
+from foretune.run.watch import Watch
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
-    from foretune.run.tuning_loop import Watch
 
 LINE_SECONDS = 30.0
 """How often a log gets a line without an improvement."""
@@ -60,7 +60,7 @@ class BestSoFar:
         )
 
 
-class Lines:
+class Lines(Watch):
     """For logs: a line when the work begins, for every improvement, and from time to time.
 
     Trials of earlier runs get one line together, when the first trial begins.
@@ -103,7 +103,7 @@ def _how_far(ended: int, trials: int | None) -> str:
     )
 
 
-class Bar:
+class Bar(Watch):
     """For terminals: one line that changes. It appears with the first trial."""
 
     def __init__(
@@ -143,7 +143,7 @@ def display(
     seconds: float | None,
     *,
     console: "Console | None" = None,
-) -> Iterator["Watch"]:
+) -> Iterator[Watch]:
     """Show a bar on a terminal, and lines in a log.
 
     console: where the bar is shown; by default standard error, if that is a terminal.

@@ -17,7 +17,7 @@ from foretune.cli.display import display
 from foretune.cli.fit_result import report_failure
 from foretune.experience.trial import Trial
 from foretune.integrations.mlflow_log import log_to_mlflow
-from foretune.run.tuning_loop import SILENT_WATCH, Watch
+from foretune.run.watch import SILENT_WATCH, Watch
 
 
 class FitScreen(JobListener):

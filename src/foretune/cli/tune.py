@@ -155,9 +155,10 @@ def tune_command(
     """
     from foretune.cli.display import display
     from foretune.integrations.mlflow_log import log_to_mlflow
+    from foretune.run.budget import Budget
     from foretune.run.executor import Limits
     from foretune.run.executor_choice import ExecutorChoice
-    from foretune.run.tuning_loop import Budget, tune
+    from foretune.run.tuning_loop import tune
     from foretune.search.registry import method as registered
     from foretune.stores.optuna.study import check_store
     from foretune.stores.studies import open_study

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from foretune.experience import Metric
     from foretune.experience.trial import Trial
     from foretune.report.story import StorySource
+    from foretune.run.budget import Ending
     from foretune.run.study import Study
-    from foretune.run.tuning_loop import Ending
     from foretune.search.method_entry import Method
 
 STOPPED = 130

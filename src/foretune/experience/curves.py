@@ -6,9 +6,11 @@ whatever the user counts), one value for each metric, and the seconds spent unti
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,6 +34,39 @@ class Curve:
 
     def __len__(self) -> int:
         return len(self.steps)
+
+    def only(self, names: Collection[str]) -> Curve:
+        """Return the curve with the values of these names only."""
+        values = {name: column for name, column in self.values.items() if name in names}
+        return Curve(self.steps, values, self.seconds)
+
+    @property
+    def last_values(self) -> dict[str, float]:
+        """The values at the last step, without those that were not measured there."""
+        last = {name: column[-1] for name, column in self.values.items() if len(column)}
+        return {name: value for name, value in last.items() if not math.isnan(value)}
+
+
+class CurvePoint(NamedTuple):
+    """What a trial reported at one step."""
+
+    step: float
+    values: Mapping[str, float]
+    """By name, with those of the metrics."""
+    seconds: float
+    """CPU seconds that the trial has used up to here, in all its calls."""
+
+
+def join_points(points: Sequence[CurvePoint]) -> Curve | None:
+    """Return the curve of a trial's reports; None if there are none."""
+    if not points:
+        return None
+    names = dict.fromkeys(name for point in points for name in point.values)
+    return Curve(
+        [point.step for point in points],
+        {name: [point.values.get(name, math.nan) for point in points] for name in names},
+        [point.seconds for point in points],
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from foretune.experience.curves import CurveColumns, read_curve, stack_curves
 from foretune.experience.data import MetaFeatures, Splits
 from foretune.experience.evaluation import Evaluation, Metric, Status
 from foretune.experience.experience import Experience
@@ -41,13 +42,20 @@ def build_experience(
         seconds=[np.nan if each.seconds is None else each.seconds for each in evaluations],
         meta_features=meta_features,
         splits=splits,
+        curves=_stack_curves(evaluations, [metric.name for metric in metrics]),
     )
+
+
+def _stack_curves(evaluations: Sequence[Evaluation], names: Sequence[str]) -> CurveColumns | None:
+    """Return the curves of the metrics; None if there are none."""
+    curves = [None if each.curve is None else each.curve.only(names) for each in evaluations]
+    return stack_curves(curves, names) if any(curves) else None
 
 
 def list_evaluations(experience: Experience) -> list[Evaluation]:
     """Return the rows of an experience, without the values that were not measured."""
     configs = experience.configs.dicts()
-    names = [metric.name for metric in experience.metrics]
+    names, curves = [metric.name for metric in experience.metrics], experience.curves
     return [
         Evaluation(
             experience.tasks[task],
@@ -55,13 +63,16 @@ def list_evaluations(experience: Experience) -> list[Evaluation]:
             {name: value for name, value in zip(names, values, strict=True) if np.isfinite(value)},
             Status(status),
             seconds,
+            curve=None if curves is None else read_curve(curves, row, names),
         )
-        for task, config, values, status, seconds in zip(
-            experience.task_index.tolist(),
-            experience.config_index.tolist(),
-            experience.values.tolist(),
-            experience.status.tolist(),
-            experience.seconds.tolist(),
-            strict=True,
+        for row, (task, config, values, status, seconds) in enumerate(
+            zip(
+                experience.task_index.tolist(),
+                experience.config_index.tolist(),
+                experience.values.tolist(),
+                experience.status.tolist(),
+                experience.seconds.tolist(),
+                strict=True,
+            )
         )
     ]

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from foretune.experience.curves import Curve
 from foretune.experience.evaluation import Evaluation, Metric, Status
 
 
@@ -21,10 +22,10 @@ class Trial:
     """Its place in the study, in the order in which trials began. The first is 0."""
     config: dict[str, Any]
     status: Status = Status.RUNNING
-    """RUNNING, even while it waits to be run again."""
+    """RUNNING, even while it waits to be run again after its process has died."""
     values: Mapping[str, float] = field(default_factory=dict)
     """{metric: value}, each in its own direction, with all other numbers that the trial
-    returned."""
+    returned. Those of a paused or stopped trial are its last reported ones."""
     seconds: float = math.nan
     """NaN if unknown."""
     reason: str = ""
@@ -32,7 +33,11 @@ class Trial:
     chosen_by: str = ""
     """Why it was chosen: `Suggestion.reason`."""
     notes: Mapping[str, Any] = field(default_factory=dict)
-    """Small JSON values. `abandoned` counts the processes that died while they ran it."""
+    """Small JSON values. `abandoned` counts the processes that died while they ran it.
+    `repeated_seconds` is what it spent on steps that it had taken before a pause."""
+    curve: Curve | None = None
+    """What it reported while it ran, by name. A report of a running trial is in its study's store
+    at once, but it may be shown here only when the trial pauses or ends."""
 
     @property
     def is_over(self) -> bool:
@@ -40,10 +45,25 @@ class Trial:
         return self.status.is_final
 
     def evaluation(self, task: str) -> Evaluation:
-        """Return what an experience and a journal keep of it, once it is over."""
+        """Return what an experience and a journal keep of it, once it is over or paused.
+
+        A paused trial is kept as a stopped one: its curve ends early.
+        """
+        status = Status.STOPPED if self.status is Status.PAUSED else self.status
         return Evaluation(
-            task, self.config, self.values, self.status, self.seconds, reason=self.reason
+            task,
+            self.config,
+            self.values,
+            status,
+            self.seconds,
+            reason=self.reason,
+            curve=self.curve,
         )
+
+    @property
+    def last_step(self) -> float | None:
+        """The last step that it reported; None if it reported none."""
+        return self.curve.steps[-1] if self.curve else None
 
     def losses(self, metrics: Sequence[Metric]) -> tuple[float, ...]:
         """Return what an optimiser is told: a loss for each metric, NaN if it has no value."""

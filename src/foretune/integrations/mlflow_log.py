@@ -17,7 +17,7 @@ from foretune.errors import ForetuneWarning, UsageError, explain_missing_extras
 from foretune.experience import Metric, Status
 from foretune.experience.trial import Trial
 from foretune.run.call import one_line
-from foretune.run.tuning_loop import Watch
+from foretune.run.watch import Watch
 from foretune.stores.mlflow.tracking_store import first_contact, tracking_uri
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def log_to_mlflow(
         logging.close()
 
 
-class MlflowWatch:
+class MlflowWatch(Watch):
     """Passes on what it hears, and has it written to MLflow."""
 
     def __init__(self, watch: Watch, runs: "_Runs") -> None:
@@ -75,6 +75,14 @@ class MlflowWatch:
             self._begun.remove(trial.number)
             self._writer.submit(self._write, self._runs.end, trial)
         self._watch.trial_ended(trial)
+
+    def trial_reported(self, number: int, step: float) -> None:
+        """Pass it on."""
+        self._watch.trial_reported(number, step)
+
+    def trial_paused(self, trial: Trial) -> None:
+        """Pass it on."""
+        self._watch.trial_paused(trial)
 
     def close(self) -> None:
         """Write what is left, and mark as killed what has not ended."""

@@ -1,3 +1,4 @@
+from foretune.run.budget import Budget as Budget
 from foretune.run.commands import (
     Command as Command,
     CommandError as CommandError,
@@ -17,7 +18,4 @@ from foretune.run.study import (
     MemoryStudy as MemoryStudy,
     Study as Study,
 )
-from foretune.run.tuning_loop import (
-    Budget as Budget,
-    tune as tune,
-)
+from foretune.run.tuning_loop import tune as tune

@@ -10,10 +10,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Self
 
 from foretune.errors import UsageError
 from foretune.experience import Metric, Status
+from foretune.experience.curves import Curve, CurvePoint, join_points
 from foretune.experience.trial import Trial
 from foretune.run.trial_log import Changes, TrialLog
 from foretune.run.trial_results import finite
@@ -42,13 +44,18 @@ class Study(ABC):
         self.metrics = tuple(metrics)
         """What is optimised; a trial that is DONE has a value for each."""
 
+    @property
+    def folder(self) -> Path | None:
+        """Where the folders of its trials lie if nobody chooses a place; None in memory."""
+        return None
+
     @abstractmethod
     def trials(self) -> list[Trial]:
         """All trials of all processes as they are now, by number."""
 
     @abstractmethod
     def changes(self, seen: int = 0) -> Changes:
-        """Trials of all processes that began or ended since an earlier look.
+        """Trials of all processes that began, paused, went on or ended since an earlier look.
 
         seen: `Changes.seen` of that look; 0 for all trials. It holds for this object alone.
         """
@@ -73,6 +80,36 @@ class Study(ABC):
         Nothing happens where another process, believing this one dead, has taken the trial over:
         its outcome counts.
         """
+
+    @abstractmethod
+    def report(self, number: int, points: Sequence[CurvePoint]) -> None:
+        """Store what a trial of this process reported, in one step and before it returns.
+
+        points: later than what is stored. Nothing happens where another process has taken the
+            trial over.
+        """
+
+    @abstractmethod
+    def curve(self, number: int) -> Curve | None:
+        """Return all that a trial of this process has reported, in earlier processes too."""
+
+    @abstractmethod
+    def pause(
+        self,
+        number: int,
+        *,
+        seconds: float,
+        reason: str = "",
+        notes: Mapping[str, Any] = NOTHING,
+    ) -> None:
+        """Store that a trial of this process waits to be resumed.
+
+        Nothing happens where another process has taken the trial over.
+        """
+
+    @abstractmethod
+    def resume(self, number: int) -> bool:
+        """Make a paused trial one of this process. False if it is no longer paused."""
 
     @abstractmethod
     def abandoned_trials(self) -> list[Trial]:
@@ -112,14 +149,7 @@ class Study(ABC):
         values: Mapping[str, float],
     ) -> None:
         """Refuse the end of what this process does not run, and a success without its values."""
-        if number not in running:
-            raise UsageError(
-                f"only a trial that was begun or taken over here can be ended, and only once, but "
-                f"{number} is none of those that are running ({sorted(running) or 'none'})",
-                rule="trial-not-running",
-                field="number",
-                value=number,
-            )
+        check_running(number, running)
         if status is not Status.DONE:
             return
         for metric in self.metrics:
@@ -151,6 +181,18 @@ class Study(ABC):
         self.close()
 
 
+def check_running(number: int, running: Collection[int]) -> None:
+    """Refuse to end or pause a trial that this process does not run."""
+    if number not in running:
+        raise UsageError(
+            f"only a trial that was begun or taken over here can be ended, and only once, but "
+            f"{number} is none of those that are running ({sorted(running) or 'none'})",
+            rule="trial-not-running",
+            field="number",
+            value=number,
+        )
+
+
 class MemoryStudy(Study):
     """A study of this process only, gone with it."""
 
@@ -159,11 +201,17 @@ class MemoryStudy(Study):
         self._log = TrialLog()
         self._unfinished: set[int] = set()
         self._running: set[int] = set()
+        self._points: dict[int, list[CurvePoint]] = {}
         self._lock = threading.RLock()
 
     def trials(self) -> list[Trial]:
         """All trials."""
-        return self._log.trials()
+        return [
+            replace(trial, curve=self.curve(trial.number))
+            if trial.status is Status.RUNNING and trial.number in self._points
+            else trial
+            for trial in self._log.trials()
+        ]
 
     def changes(self, seen: int = 0) -> Changes:
         """Trials that began or ended since an earlier look."""
@@ -200,13 +248,57 @@ class MemoryStudy(Study):
                 seconds=seconds,
                 reason=reason,
                 notes=dict(notes),
+                curve=self.curve(number),
             )
             self._unfinished.discard(number)
             self._log.put(ended)
 
+    def report(self, number: int, points: Sequence[CurvePoint]) -> None:
+        """Keep what a trial reported."""
+        self._points.setdefault(number, []).extend(points)
+
+    def curve(self, number: int) -> Curve | None:
+        """Return all that a trial has reported."""
+        return join_points(self._points.get(number, []))
+
+    def pause(
+        self,
+        number: int,
+        *,
+        seconds: float,
+        reason: str = "",
+        notes: Mapping[str, Any] = NOTHING,
+    ) -> None:
+        """Keep that a trial waits."""
+        with self._lock:
+            check_running(number, self._running)
+            self._running.remove(number)
+            curve = self.curve(number)
+            paused = replace(
+                self._log[number],
+                status=Status.PAUSED,
+                values={} if curve is None else curve.last_values,
+                seconds=seconds,
+                reason=reason,
+                notes=dict(notes),
+                curve=curve,
+            )
+            self._log.put(paused)
+
+    def resume(self, number: int) -> bool:
+        """Let a paused trial run again."""
+        with self._lock:
+            paused = self._log[number]
+            if paused.status is not Status.PAUSED:
+                return False
+            self._log.put(replace(paused, status=Status.RUNNING, reason=""))
+            self._running.add(number)
+            return True
+
     def abandoned_trials(self) -> list[Trial]:
         """Trials that were let go."""
-        return [self._log[number] for number in sorted(self._unfinished - self._running)]
+        found = (self._log[number] for number in sorted(self._unfinished - self._running))
+        return [trial for trial in found if trial.status is not Status.PAUSED]
 
     def unsure(self) -> list[Trial]:
         """None: nobody else can join."""

@@ -1,25 +1,31 @@
 """The one loop that tunes: trials from an optimiser, evaluated by an executor, kept in a study."""
 
-import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
 
 from foretune.errors import ExhaustedError, ForetuneWarning, UsageError
 from foretune.experience import Status
 from foretune.experience.trial import Trial
+from foretune.methods.stopping.policies import learn_steps
+from foretune.methods.stopping.policy import StoppingPolicy
 from foretune.run import stopping
 from foretune.run.background_learning import BackgroundLearning
-from foretune.run.executor import Executor, Outcome, check_positive
-from foretune.run.reports import TrialStart
+from foretune.run.budget import USUAL_TIMES, Budget, Ending, LoopTimes, TimeLeft
+from foretune.run.executor import Executor
 from foretune.run.study import StoreAwayError, Study
-from foretune.run.trial_log import Changes
-from foretune.run.trial_results import Measured, ResultError, check_result
+from foretune.run.study_follower import StudyFollower
+from foretune.run.trial_folders import TrialFolders
+from foretune.run.trial_turns import Turns
+from foretune.run.watch import SILENT_WATCH, Watch
 from foretune.search.optimizer import Optimizer
-from foretune.search.suggestions import Suggestion, Told
+from foretune.search.suggestions import Suggestion
 
 MOST_ABANDONED = 5
 """A trial during which so many processes died is not tried again: it may be what kills them."""
@@ -28,63 +34,6 @@ DRAWN = ("random", "sobol", "per-algorithm")
 """Reasons of suggestions that cost next to nothing."""
 
 Done = TypeVar("Done")
-Ending: TypeAlias = Literal["trials", "time", "exhausted"]
-Reserve: TypeAlias = Callable[[Sequence[Trial]], float]
-"""Says by the trials so far how many seconds a run should end before its time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """When to stop; None is without a limit."""
-
-    trials: int | None = None
-    """How many trials the study is to have, those of other processes and earlier runs included."""
-    seconds: float | None = None
-    """How long this run may take, on the clock. What is running then is left to the next run."""
-    reserve: Reserve | None = None
-    """How much of the seconds is left for what comes after this run."""
-
-    def __post_init__(self) -> None:
-        check_positive("a budget of", self, "trials", "seconds")
-
-
-@dataclass(frozen=True, slots=True)
-class LoopTimes:
-    """How long the loop waits, in seconds, and its clock."""
-
-    look: float = 2.0
-    """Between two looks for changes by other processes."""
-    look_while_learning: float = 0.5
-    """The same while the optimiser learns before its next suggestion."""
-    away: float = 300.0
-    """For a server that went away. It may be restarting."""
-    clock: Callable[[], float] = time.monotonic
-
-
-USUAL_TIMES = LoopTimes()
-
-
-class Watch(Protocol):
-    """What a display hears."""
-
-    def trial_began(self, trial: Trial) -> None:
-        """A trial was begun or taken over by this process."""
-
-    def trial_ended(self, trial: Trial) -> None:
-        """A trial of any process has ended; first come those that had ended before the run."""
-
-
-class SilentWatch:
-    """Shows nothing."""
-
-    def trial_began(self, trial: Trial) -> None:
-        """Ignore."""
-
-    def trial_ended(self, trial: Trial) -> None:
-        """Ignore."""
-
-
-SILENT_WATCH = SilentWatch()
 
 
 def tune(
@@ -93,6 +42,8 @@ def tune(
     executor: Executor[dict[str, Any], Any],
     budget: Budget,
     *,
+    stop: StoppingPolicy | str | None = None,
+    folders: TrialFolders | Path | None = None,
     watch: Watch = SILENT_WATCH,
     times: LoopTimes = USUAL_TIMES,
 ) -> Ending:
@@ -100,17 +51,46 @@ def tune(
 
     The optimiser must be new: it is told all that the study holds. Its objectives are the study's
     metrics, in order, or the first ones of them. What the executor's function returns is a number
-    or a mapping, see `objectives.measured`. Ctrl-C, and every other exception, leaves all finished
-    trials stored, and those that were running to be run again.
+    or a mapping, see `check_result`. Ctrl-C, and every other exception, leaves all finished
+    trials and all reports stored, and those that were running to be run again.
+
+    stop: which trials end early, by what they report: "asha", "hyperband", "halving", "median",
+        or a policy. The first metric decides. Default: the policy of the optimiser. If no trial
+        would be complete in the end, the one that came farthest is completed.
+    folders: where trials keep their checkpoints. Default: beside the study; a temporary folder if
+        the study is in memory.
     """
     _check_new(optimizer)
     _check_objectives(optimizer, study)
-    tuning = _Tuning(study, optimizer, executor, budget, watch, times)
-    with stopping.absorb_requests():
+    if stop is not None:
+        if isinstance(stop, str):
+            stop = learn_steps(stop, trials=budget.trials)
+        optimizer.use_policy(stop)
+    with stopping.absorb_requests(), _place_folders(study, optimizer, folders) as placed:
+        tuning = _Tuning(study, optimizer, executor, budget, placed, watch, times)
         try:
             return tuning.run()
         finally:
             tuning.let_go()
+
+
+@contextmanager
+def _place_folders(
+    study: Study, optimizer: Optimizer, given: TrialFolders | Path | None
+) -> Iterator[TrialFolders | None]:
+    """Yield the folders of trials; None if no trial of a study in memory can be resumed."""
+    place = study.folder if given is None else given
+    if place is not None:
+        folders = place if isinstance(place, TrialFolders) else TrialFolders(place)
+        try:
+            yield folders
+        finally:
+            folders.leave()
+    elif optimizer.racing.is_on:
+        with TemporaryDirectory(prefix="foretune-trials-") as made:
+            yield TrialFolders(Path(made))
+    else:
+        yield None
 
 
 def _check_new(optimizer: Optimizer) -> None:
@@ -157,41 +137,48 @@ class _Tuning:
         optimizer: Optimizer,
         executor: Executor[dict[str, Any], Any],
         budget: Budget,
+        folders: TrialFolders | None,
         watch: Watch,
         times: LoopTimes,
     ) -> None:
         self._study, self._optimizer, self._executor = study, optimizer, executor
-        self._budget, self._watch, self._times = budget, watch, times
-        self._end = None if budget.seconds is None else times.clock() + budget.seconds
+        self._budget, self._folders, self._times = budget, folders, times
+        self._time_left = TimeLeft(budget, times)
         self._learning = BackgroundLearning(optimizer)
-        self._reserved = 0.0
-        self._running: dict[int, int] = {}
-        """Key of the executor -> number of the trial."""
-        self._ids: dict[int, int] = {}
-        """Number of an unfinished trial -> id under which the optimiser waits for it."""
-        self._told: set[int] = set()
-        self._seen = 0
-        """How much of the study's changes the optimiser knows."""
+        self._follower = StudyFollower(study, optimizer, watch, folders)
+        self._turns = Turns(
+            study, optimizer, executor, self._follower, folders, watch, self._patiently
+        )
 
     def run(self) -> Ending:
         """Keep the workers busy until the budget is used up."""
+        self._listen()
         while True:
             stopping.check()  # the exception of a signal may have been lost on its way
             ending = self._patiently(self._look_and_fill, self._recover_and_fill)
-            if self._is_late():
+            if self._time_left.is_over:
                 return "time"
-            if self._running:
-                for outcome in self._executor.results(self._patience()):
-                    self._patiently(partial(self._take_in, outcome))
+            patience = self._time_left.patience(self._learning.is_running)
+            if self._turns:
+                for outcome in self._executor.results(patience):
+                    self._patiently(partial(self._turns.take_in, outcome))
             elif ending is not None and not self._patiently(self._study.unsure):
                 return ending
             else:
-                time.sleep(self._patience())
+                time.sleep(patience)
 
     def let_go(self) -> None:
         """Leave what is still running to whoever comes next."""
-        for number in self._running.values():
+        for number in self._turns.numbers:
             self._study.let_go(number)
+
+    def _listen(self) -> None:
+        """Hear what trials report, if they run where that is possible."""
+        try:
+            self._executor.listen(self._turns.hear)
+        except UsageError:
+            if self._optimizer.racing.is_on:
+                raise
 
     def _patiently(
         self, action: Callable[[], Done], again: Callable[[], Done] | None = None
@@ -226,97 +213,150 @@ class _Tuning:
 
     def _recover_and_fill(self) -> Ending | None:
         """Do the same after the store was away: a trial may be stored that no worker has."""
-        stored = set(self._ids.values())
+        stored = set(self._follower.ids.values())
         self._optimizer.withdraw([id_ for id_ in self._optimizer.pending if id_ not in stored])
         self._look()
-        for number in self._ids.keys() - set(self._running.values()):
+        for number in self._follower.ids.keys() - self._turns.numbers:
             self._study.let_go(number)
         return self._fill()
 
+    def _look(self) -> None:
+        """See what is new in the study, and how much time is left by that."""
+        self._follower.look()
+        self._clear_folders()
+        self._time_left.update(self._study.trials)
+
     def _fill(self) -> Ending | None:
         """Give every idle worker a trial; why there was none for it otherwise."""
-        while len(self._running) < self._executor.workers:
-            if self._is_late():
+        while len(self._turns) < self._executor.workers:
+            if self._time_left.is_over:
                 return "time"
-            again = self._adopt_abandoned_trial()
+            again = self._adopt_abandoned_trial() or self._resume()
             if again is not None:
-                self._submit(again)
+                self._turns.begin(again)
                 continue
-            if not self._is_full(self._trial_count()) and self._learning.must_wait():
+            if not self._is_full(self._follower.trial_count) and self._learning.must_wait():
                 return None
             begun = self._begin()
-            if not isinstance(begun, Trial):
+            if isinstance(begun, Trial):
+                self._turns.begin(begun)
+            elif (last := self._resume_last()) is not None:
+                self._turns.begin(last, runs_to_end=True)
+            else:
                 return begun
-            self._submit(begun)
         return None
-
-    def _submit(self, trial: Trial) -> None:
-        key = self._executor.submit(trial.config, TrialStart(trial.number))
-        self._running[key] = trial.number
-        self._watch.trial_began(trial)
 
     # Trials that were left behind
 
     def _adopt_abandoned_trial(self) -> Trial | None:
         """Take over a trial that nobody runs, if there is one within the budget."""
-        if self._ids.keys() <= set(self._running.values()):
+        unfinished = self._follower.ids.keys() - self._follower.paused.keys()
+        if unfinished <= self._turns.numbers:
             return None  # known without a look into the storage: nobody else has begun a trial
         waiting = len(self._study.abandoned_trials())
-        if not waiting or self._is_full(self._trial_count() - waiting):
+        if not waiting or self._is_full(self._follower.trial_count - waiting):
             return None
         with self._study.lock():
             for trial in self._study.abandoned_trials():
-                deaths = self._study.take_over(trial.number)
-                if deaths < MOST_ABANDONED:
-                    return trial
-                reason = f"{deaths} processes ended while they ran it"
-                self._study.end(trial.number, status=Status.FAILED, reason=reason)
+                adopted = self._adopt(trial)
+                if adopted is not None:
+                    return adopted
         return None
+
+    def _adopt(self, trial: Trial) -> Trial | None:
+        """Take over a trial; None if it ends or waits instead."""
+        deaths = self._study.take_over(trial.number)
+        if deaths >= MOST_ABANDONED:
+            reason = f"{deaths} processes ended while they ran it"
+            self._study.end(trial.number, status=Status.FAILED, reason=reason)
+            return None
+        curve = self._study.curve(trial.number)
+        self._follower.learn_one(trial, curve)
+        found = replace(trial, curve=curve)
+        goes_on = self._turns.decide_again(found)
+        self._follower.look()
+        return found if goes_on else None
+
+    # Paused trials
+
+    def _resume(self) -> Trial | None:
+        """Take up the paused trial that the policy resumes, if there is one."""
+        if not self._optimizer.racing.is_on:
+            # The policy of an earlier run has paused them, and now every trial runs to its end.
+            return next(filter(None, map(self._take_up, list(self._follower.paused))), None)
+        while (suggestion := self._optimizer.resume()) is not None:
+            found = self._take_up(self._follower.number_of(suggestion.id))
+            if found is not None:
+                return found
+        return None
+
+    def _resume_last(self) -> Trial | None:
+        """Take up the trial that came farthest, if the search would end with no complete one."""
+        others = self._follower.ids.keys() - self._follower.paused.keys()
+        if self._follower.has_done or others or len(self._turns):
+            return None
+        best = self._follower.farthest()
+        return None if best is None else self._take_up(best)
+
+    def _take_up(self, number: int) -> Trial | None:
+        """Resume a paused trial; None if another process was faster."""
+        paused = self._follower.paused[number]
+        with self._study.lock():
+            resumed = self._study.resume(number)
+            self._follower.look()
+        return paused if resumed else None
+
+    def _clear_folders(self) -> None:
+        """End the paused trials that are never resumed, and keep checkpoints within their limit."""
+        for id_ in self._optimizer.hopeless():
+            number = self._follower.number_of(id_)
+            paused = self._follower.paused.get(number)
+            if paused is None:
+                continue
+            with self._study.lock():
+                if self._study.resume(number):
+                    self._turns.end_hopeless(paused)
+                self._follower.look()
+        if self._folders is not None:
+            self._folders.drop_over_limit(self._follower.least_wanted())
 
     # New trials
 
     def _begin(self) -> Trial | Ending:
         """Begin a trial that the optimiser suggests and that no other process has begun."""
-        while not self._is_full(self._trial_count()):
+        while not self._is_full(self._follower.trial_count):
             suggestion = self._ask()
             if suggestion is None:
                 return "exhausted"
             with self._study.lock():
-                changes = self._study.changes(self._seen)
-                new = [trial for trial in changes.trials if not self._knows(trial)]
+                changes = self._follower.changes()
+                new = [trial for trial in changes.trials if not self._follower.knows(trial)]
                 if suggestion.reason in DRAWN and self._is_double(suggestion, new):
                     # Another draw is quick, and whoever has the lock cannot be beaten to it.
                     self._optimizer.withdraw([suggestion.id])
-                    self._learn(changes)
+                    self._follower.learn(changes)
                     new = []
                     suggestion = self._ask()
                     if suggestion is None:
                         return "exhausted"
-                full = self._is_full(self._trial_count() + len(new))
+                full = self._is_full(self._follower.trial_count + len(new))
                 if not full and not self._is_double(suggestion, new):
                     return self._begin_trial(suggestion)
             # Another process was faster: with the last trial, or with this configuration.
             self._optimizer.withdraw([suggestion.id])
-            self._learn(changes)
+            self._follower.learn(changes)
         return "trials"
 
     def _ask(self) -> Suggestion | None:
         try:
-            return self._optimizer.ask()[0]
+            return self._optimizer.ask(may_resume=False)[0]
         except ExhaustedError:
             return None
 
     def _begin_trial(self, suggestion: Suggestion) -> Trial:
         number = self._study.begin(suggestion.config, chosen_by=suggestion.reason)
-        self._ids[number] = suggestion.id
+        self._follower.add(number, suggestion.id)
         return Trial(number, suggestion.config, chosen_by=suggestion.reason)
-
-    def _trial_count(self) -> int:
-        """How many trials of the study the optimiser knows of."""
-        return len(self._told) + len(self._ids)
-
-    def _knows(self, trial: Trial) -> bool:
-        return trial.number in self._told or trial.number in self._ids
 
     def _is_double(self, suggestion: Suggestion, new: list[Trial]) -> bool:
         """True if a trial that the optimiser does not know of has the same configuration."""
@@ -328,77 +368,3 @@ class _Tuning:
 
     def _is_full(self, trials: int) -> bool:
         return self._budget.trials is not None and trials >= self._budget.trials
-
-    # What came of trials
-
-    def _take_in(self, outcome: Outcome[Any]) -> None:
-        number = self._running.get(outcome.key)
-        if number is None:
-            return  # of an earlier run of this executor
-        status, reason = outcome.status, outcome.reason
-        result = Measured({})
-        if status is Status.DONE:
-            try:
-                result = check_result(outcome.result, self._study.metrics)
-            except ResultError as error:
-                status, reason = Status.FAILED, str(error)
-        self._study.end(
-            number,
-            status=status,
-            values=result.values,
-            seconds=outcome.seconds,
-            reason=reason,
-            notes=result.notes,
-        )
-        del self._running[outcome.key]
-
-    def _look(self) -> None:
-        """See what is new in the study, and how much time is left by that."""
-        self._learn(self._study.changes(self._seen))
-        if self._end is not None and self._budget.reserve is not None:
-            self._reserved = self._budget.reserve(self._study.trials())
-
-    def _learn(self, changes: Changes) -> None:
-        """Tell the optimiser what is new in the study, whoever did it."""
-        self._seen = changes.seen
-        new = [trial for trial in changes.trials if trial.number not in self._told]
-        ended = [trial for trial in new if trial.is_over]
-        if ended:
-            self._optimizer.tell(self._outcomes(ended))
-        self._told.update(trial.number for trial in ended)
-        for trial in new:
-            if not trial.is_over and trial.number not in self._ids:
-                # Ids of its own suggestions are not negative.
-                self._ids[trial.number] = -1 - trial.number
-                suggestion = Suggestion(-1 - trial.number, trial.config, trial.chosen_by)
-                self._optimizer.assume_pending([suggestion])
-        for trial in ended:
-            self._watch.trial_ended(trial)
-
-    def _outcomes(self, ended: Sequence[Trial]) -> Iterator[Told]:
-        """Yield what the optimiser is told of trials that have ended."""
-        metrics = self._study.metrics[: len(self._optimizer.target.objectives)]
-        waiting = self._optimizer.pending.keys()
-        for trial in ended:
-            losses = trial.losses(metrics)
-            pending = self._ids.pop(trial.number, None)
-            if pending in waiting:
-                yield Told(losses, id=pending, status=trial.status)
-            else:
-                # It is new here, or another trial of the same configuration was told before.
-                yield Told(losses, config=trial.config, status=trial.status)
-
-    # Time
-
-    def _is_late(self) -> bool:
-        return self._seconds_left() <= 0.0
-
-    def _patience(self) -> float:
-        is_learning = self._learning.is_running
-        look = self._times.look_while_learning if is_learning else self._times.look
-        return max(0.0, min(self._seconds_left(), look))
-
-    def _seconds_left(self) -> float:
-        if self._end is None:
-            return math.inf
-        return self._end - self._reserved - self._times.clock()

@@ -13,7 +13,7 @@ import numpy as np
 
 from foretune._base.progress import Progress, beating
 from foretune.errors import ExhaustedError, UsageError
-from foretune.experience import Experience, status_of
+from foretune.experience import Experience, Status, status_of
 from foretune.methods.contracts import (
     Observations,
     Prior,
@@ -196,12 +196,15 @@ class Optimizer:
         losses = self._told.losses[rows].tolist()
         return [Told(tuple(of), config=config) for of, config in zip(losses, configs, strict=True)]
 
-    def ask(self, n: int = 1, *, among: Encoded | None = None) -> list[Suggestion]:
+    def ask(
+        self, n: int = 1, *, among: Encoded | None = None, may_resume: bool = True
+    ) -> list[Suggestion]:
         """Suggest `n` different configurations that were neither told nor are pending.
 
         If there are fewer than `n`, an error is raised and nothing becomes pending.
 
         among: choose only from these, for example if a part of the configuration is decided.
+        may_resume: whether a suggestion may be a paused trial that goes on.
         """
         if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 1:
             raise UsageError(
@@ -219,7 +222,7 @@ class Optimizer:
             # Tiny numbers may become 0 here, even if the caller makes NumPy raise then.
             with np.errstate(under="ignore"):
                 for _ in range(n):
-                    suggestions.append(self._ask_one(chosen_among))
+                    suggestions.append(self._ask_one(chosen_among, may_resume=may_resume))
         except BaseException as error:
             for suggestion in reversed(suggestions):
                 self._take_back(suggestion)
@@ -262,6 +265,14 @@ class Optimizer:
         """
         return self._racing.report(id_, step, losses)
 
+    def resume(self) -> Suggestion | None:
+        """Suggest the paused trial that goes on now, if there is one."""
+        resumed = self._racing.resume()
+        if resumed is None:
+            return None
+        config = self._pending.config(resumed)
+        return Suggestion(resumed, config, "resumed", None, self._racing.last_step(resumed))
+
     def should_stop(self, id_: int) -> bool:
         """Return whether a trial must end now because the policy has paused or stopped it."""
         return self._racing.should_stop(id_)
@@ -269,6 +280,15 @@ class Optimizer:
     def hopeless(self) -> set[int]:
         """Return the paused trials that will never be resumed: their checkpoints can be deleted."""
         return self._racing.hopeless()
+
+    @property
+    def racing(self) -> Racing:
+        """The race of the trials, for loops that fill it again from a study."""
+        return self._racing
+
+    def use_policy(self, policy: StoppingPolicy) -> None:
+        """Let this policy decide which trials go on. Call it before the first trial."""
+        self._racing = Racing(policy, len(self.target.objectives))
 
     def explain(self) -> str:
         """Return a sentence about what the method relied on; it may be empty."""
@@ -306,13 +326,12 @@ class Optimizer:
         if suggestion.resumed_from is None:
             self.withdraw([suggestion.id])
         else:
-            self._racing.pause(suggestion.id)
+            self._racing.move(suggestion.id, Status.PAUSED)
 
-    def _ask_one(self, among: Pool | None) -> Suggestion:
-        resumed = self._racing.resume() if among is None else None
+    def _ask_one(self, among: Pool | None, *, may_resume: bool) -> Suggestion:
+        resumed = self.resume() if among is None and may_resume else None
         if resumed is not None:
-            config = self._pending.dicts()[resumed]
-            return Suggestion(resumed, config, "resumed", None, self._racing.last_step(resumed))
+            return resumed
         choice, reason = self._chooser.choose(self._trials_so_far(), among)
         id_ = self._pending.add(choice.config)
         self._racing.start(id_)

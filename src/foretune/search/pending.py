@@ -45,6 +45,10 @@ class Pending:
             return {}
         return dict(zip(self._configs, Encoded.concat(self.configs).dicts(), strict=True))
 
+    def config(self, id_: int) -> dict[str, Any]:
+        """Return the configuration of one suggestion."""
+        return self._configs[id_].dicts()[0]
+
     def add(self, config: Encoded) -> int:
         """Add a configuration, and return its id."""
         id_ = self._next_id

@@ -29,17 +29,31 @@ class Racing:
         """Add a trial that was suggested."""
         self.race.start(trial)
 
+    def place(self, trial: int, number: int) -> None:
+        """Give a trial its place in the order of the start."""
+        self.race.place(trial, number)
+
     def start_all(self, suggestions: Iterable[Suggestion]) -> None:
         """Add trials that run elsewhere, if they are not known yet."""
         for suggestion in suggestions:
             if suggestion.id not in self.race:
                 self.race.start(suggestion.id)
 
+    @property
+    def is_on(self) -> bool:
+        """False if the policy lets every trial run to its end."""
+        return type(self.policy) is not StoppingPolicy
+
     def report(self, trial: int, step: float, losses: Any) -> StepDecision:
         """Take in what a trial reported at a step, and decide whether it goes on.
 
         losses: as in `Told`. The policy decides by the loss of the first objective.
         """
+        self.record(trial, step, losses)
+        return self.decide(trial)
+
+    def record(self, trial: int, step: float, losses: Any) -> None:
+        """Take in what a trial reported at a step, without a decision."""
         if trial not in self.race:
             raise UsageError(
                 f"a report must be of a trial that was suggested, but got the id {trial!r}: give "
@@ -60,6 +74,9 @@ class Racing:
         self.race.report(trial, float(step), float(numbers[0]))
         if np.isfinite(numbers).all():
             self._losses[trial] = tuple(numbers.tolist())
+
+    def decide(self, trial: int) -> StepDecision:
+        """Decide by its reports so far whether a trial goes on."""
         decided = self.policy.decide(self.race, trial)
         if decided.decision in STATUS_AFTER:
             self.race.move(trial, STATUS_AFTER[decided.decision])
@@ -76,9 +93,9 @@ class Racing:
             self.race.move(trial, Status.RUNNING)
         return trial
 
-    def pause(self, trial: int) -> None:
-        """Mark a trial as paused, for example in a study that another process has left."""
-        self.race.move(trial, Status.PAUSED)
+    def move(self, trial: int, status: Status) -> None:
+        """Record that a trial runs again, or was paused, by a decision made elsewhere."""
+        self.race.move(trial, status)
 
     def last_step(self, trial: int) -> float | None:
         """Return the last step that a trial reported; None if it reported none."""

@@ -2,7 +2,7 @@
 
 from foretune.methods.stopping.halving import AsyncHalving, hyperband, successive_halving
 from foretune.methods.stopping.median import MedianStopping
-from foretune.methods.stopping.policies import POLICIES, make_policy
+from foretune.methods.stopping.policies import POLICIES, learn_steps, make_policy
 from foretune.methods.stopping.policy import Decision, StepDecision, StepRange, StoppingPolicy
 from foretune.methods.stopping.race import Race, RaceEntry
 
@@ -17,6 +17,7 @@ __all__ = [
     "StepRange",
     "StoppingPolicy",
     "hyperband",
+    "learn_steps",
     "make_policy",
     "successive_halving",
 ]

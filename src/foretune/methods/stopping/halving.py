@@ -130,6 +130,8 @@ class Halving(LevelPolicy):
     brackets: tuple[Bracket, ...]
     pauses: bool = True
     """False: a trial stops unless it is among the best of its kind of bracket so far."""
+    trials: int | None = None
+    """How many trials the search has. The last bracket is complete with them."""
 
     def decide(self, race: Race, trial: int) -> StepDecision:
         """Pause at each level of the trial's bracket."""
@@ -191,15 +193,15 @@ class Halving(LevelPolicy):
         """Return the trials of a bracket that go on from a level; None until all reached it."""
         bracket, numbers = self._bracket_of(race[trial].number)
         group = {each for each, entry in race if entry.number in numbers}
-        if len(group) < bracket.size:
+        if len(group) < len(numbers):
             return None
         for reached in range(bracket.first_level, level + 1):
             losses = race.losses_at(self.steps.levels[reached], group)
             waiting = {each for each in group - losses.keys() if not race[each].status.is_final}
             if waiting:
                 return None
-            size = bracket.size // self.steps.eta ** (reached + 1 - bracket.first_level)
-            group = best_of(losses, int(size))
+            size = len(numbers) // self.steps.eta ** (reached + 1 - bracket.first_level)
+            group = best_of(losses, max(int(size), 1))
         return group
 
     def _bracket_of(self, number: int) -> tuple[Bracket, range]:
@@ -209,22 +211,28 @@ class Halving(LevelPolicy):
         for bracket in self.brackets:
             numbers = range(begin, begin + bracket.size)
             if number in numbers:
-                return bracket, numbers
+                return bracket, self._that_exist(numbers)
             begin = numbers.stop
         raise AssertionError("a turn holds all its brackets")
+
+    def _that_exist(self, numbers: range) -> range:
+        """Return the numbers without those that the search does not reach."""
+        if self.trials is None:
+            return numbers
+        return range(numbers.start, max(numbers.start, min(numbers.stop, self.trials)))
 
     @cached_property
     def _trials_a_turn(self) -> int:
         return sum(bracket.size for bracket in self.brackets)
 
 
-def successive_halving(steps: StepRange) -> Halving:
+def successive_halving(steps: StepRange, trials: int | None = None) -> Halving:
     """Return brackets of one kind, in which one trial reaches the last step."""
     rungs = len(steps.levels)
-    return Halving(steps, (Bracket(0, max(1, math.floor(steps.eta**rungs + 1e-9))),))
+    return Halving(steps, (Bracket(0, max(1, math.floor(steps.eta**rungs + 1e-9))),), trials=trials)
 
 
-def hyperband(steps: StepRange) -> Halving:
+def hyperband(steps: StepRange, trials: int | None = None) -> Halving:
     """Return Hyperband's brackets, from the one that stops most to the one that stops none.
 
     A bracket whose trials are compared s times has ceil((s_max + 1) / (s + 1) * eta^s) of them.
@@ -234,4 +242,4 @@ def hyperband(steps: StepRange) -> Halving:
     for times in reversed(range(most + 1)):
         size = math.ceil((most + 1) / (times + 1) * steps.eta**times - 1e-9)
         brackets.append(Bracket(most - times, size))
-    return Halving(steps, tuple(brackets))
+    return Halving(steps, tuple(brackets), trials=trials)

@@ -79,6 +79,10 @@ class Race:
             )
         self._entries[trial] = RaceEntry(len(self._entries))
 
+    def place(self, trial: int, number: int) -> None:
+        """Give a trial its place in the order of the start, which a study with others knows."""
+        self._entries[trial].number = number
+
     def forget(self, trial: int) -> None:
         """Remove a trial that never ran.
 

@@ -14,6 +14,9 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from foretune.stores.optuna.labels import TURN
+from foretune.stores.optuna.stored_curves import POINTS
+
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 INFINITE = {"INF_POS": float("inf"), "INF_NEG": float("-inf")}
 """Values that no column of numbers holds, by Optuna's names for them."""
 NO_REPORTS: Mapping[int, float] = MappingProxyType({})
+NO_POINTS: Mapping[str, str] = MappingProxyType({})
 ROWS_AT_ONCE = 10_000
 """How many rows are fetched together; one by one they take three times as long."""
 
@@ -63,6 +67,8 @@ class StoredTrial(NamedTuple):
     system_attrs: dict[str, Any]
     reports: Mapping[int, float] = NO_REPORTS
     """{step: intermediate value}"""
+    points: Mapping[str, str] = NO_POINTS
+    """{system attribute: part of a curve that Foretune has stored}"""
 
     @property
     def duration(self) -> "timedelta | None":
@@ -87,6 +93,7 @@ class StoredTrial(NamedTuple):
             trial.user_attrs,
             trial.system_attrs,
             trial.intermediate_values,
+            {k: json.dumps(v) for k, v in trial.system_attrs.items() if k.startswith(POINTS)},
         )
 
 
@@ -102,6 +109,8 @@ class StudyTables:
     """If given, only trials with these ids are read."""
     until: int | None = None
     """Only trials with ids up to this one are read."""
+    with_points: bool = True
+    """Whether what trials have reported is read, too."""
 
     def trials(self, most: int | None = None) -> tuple[StoredTrial, ...]:
         """Return the trials in their order, without intermediate values.
@@ -130,12 +139,26 @@ class StudyTables:
         """Return the state of each trial, by its id."""
         return {row[0]: row[2] for row in self._rows_of_trials(None)}
 
+    def marks(self) -> dict[int, str]:
+        """Return a text for each trial that changes whenever it is paused, resumed or ended."""
+        turns = dict(self._rows("trial_system_attributes", "value_json", key=TURN))
+        return {trial: f"{state} {turns.get(trial, 0)}" for trial, state in self.states().items()}
+
+    def points(self) -> dict[int, dict[str, str]]:
+        """Return the parts of the curves of trials that have any, as JSON texts by key."""
+        found: dict[int, dict[str, str]] = defaultdict(dict)
+        rows = self._rows("trial_system_attributes", "key", "value_json", key=f"{POINTS}%")
+        for trial, key, text in rows:
+            found[trial][key] = text
+        return found
+
     def _with_details(self, rows: Sequence[Any]) -> tuple[StoredTrial, ...]:
         from optuna.trial import TrialState
 
         states = {state.name: state for state in TrialState}
         values, (params, distributions) = self._values(), self._params()
         user, system = self._attributes("user"), self._attributes("system")
+        points = self.points() if self.with_points else {}
         return tuple(
             StoredTrial(
                 trial,
@@ -148,6 +171,7 @@ class StudyTables:
                 distributions[trial],
                 user[trial],
                 system[trial],
+                points=points.get(trial, NO_POINTS),
             )
             for trial, number, state, start, complete, _ in rows
         )
@@ -196,21 +220,39 @@ class StudyTables:
     def _attributes(self, kind: str) -> dict[int, dict[str, Any]]:
         found: dict[int, dict[str, Any]] = defaultdict(dict)
         own = f"trial_{kind}_attribute"
-        for trial, key, text in self._rows(f"{own}s", "key", "value_json", order=f"{own}_id"):
+        rows = self._rows(
+            f"{own}s", "key", "value_json", order=f"{own}_id", without_key=f"{POINTS}%"
+        )
+        for trial, key, text in rows:
             found[trial][key] = _read_json(text)
         return found
 
-    def _rows(self, table: str, *columns: str, order: str) -> Iterator[Any]:
-        """Yield (id, columns) of each row of a table that belongs to a trial of the studies."""
+    def _rows(
+        self,
+        table: str,
+        *columns: str,
+        order: str = "trial_id",
+        key: str | None = None,
+        without_key: str | None = None,
+    ) -> Iterator[Any]:
+        """Yield (id, columns) of each row of a table that belongs to a trial of the studies.
+
+        key, without_key: patterns of the keys of attributes that are read, or are not.
+        """
         from sqlalchemy import text
 
         # KEY is a word of MySQL's own unless a dot stands before it.
         query = text(
             f"SELECT o.trial_id, {', '.join(f'o.{name}' for name in columns)} "
             f"FROM {table} o JOIN trials t ON t.trial_id = o.trial_id "
-            f"WHERE {self._which()} ORDER BY o.trial_id, o.{order}"
+            f"WHERE {self._which()}"
+            + ("" if key is None else " AND o.key LIKE :pattern")
+            + ("" if without_key is None else " AND o.key NOT LIKE :pattern")
+            + f" ORDER BY o.trial_id, o.{order}"
         )
-        found = self.connection.execute(self._bound(query), self._parameters())
+        pattern = key or without_key
+        given = self._parameters() | ({} if pattern is None else {"pattern": pattern})
+        found = self.connection.execute(self._bound(query), given)
         for part in found.partitions(ROWS_AT_ONCE):
             yield from part
 

@@ -11,6 +11,8 @@ IDENTITY = "foretune"
 """User attribute of a study: its space, metrics and settings."""
 OWNER = "foretune:owner"
 """System attribute of a trial: who runs it. Trials without it are not Foretune's."""
+TURN = "foretune:turn"
+"""System attribute of a trial: how often it was paused or resumed."""
 SECONDS, STATUS = "seconds", "status"
 """User attributes of a trial."""
 

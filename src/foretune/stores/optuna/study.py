@@ -5,36 +5,46 @@ open is closed here by a lock of the whole study: who may begin the last trial, 
 crash left running.
 """
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from foretune._base.databases import is_sqlite, sqlite_path
-from foretune.errors import ForetuneError, ForetuneWarning, MissingExtraError, UsageError
+from foretune.errors import ForetuneError, MissingExtraError
 from foretune.experience import Metric, Status
+from foretune.experience.curves import Curve, CurvePoint, join_points
 from foretune.experience.trial import Trial
 from foretune.run.heartbeat import Heartbeat, LivenessCheck, Owner
 from foretune.run.locks import Exclusive, FileLock, Reentrant, ServerLock
-from foretune.run.study import NOTHING, Study
-from foretune.run.study_identity import check_same, differs_in_metrics_only, identity
+from foretune.run.study import NOTHING, Study, check_running
+from foretune.run.study_identity import identity
+from foretune.run.trial_folders import folder_name
 from foretune.run.trial_log import Changes
 from foretune.space import Space
 from foretune.stores.addresses import log_ahead, storage_url
-from foretune.stores.optuna.database import StoredTrial, StudyTables
-from foretune.stores.optuna.labels import IDENTITY, OWNER
+from foretune.stores.optuna.database import StoredTrial
+from foretune.stores.optuna.labels import OWNER, SECONDS, STATUS, TURN
 from foretune.stores.optuna.storage_errors import explain_storage_errors
-from foretune.stores.optuna.trial_format import ABANDONED, BEAT, NOT_ENDED, Translation
+from foretune.stores.optuna.stored_curves import CurveWriter
+from foretune.stores.optuna.study_creation import create_study, owner_of
+from foretune.stores.optuna.trial_format import (
+    ABANDONED,
+    BEAT,
+    NOT_ENDED,
+    NOTES,
+    REASON,
+    Translation,
+)
 from foretune.stores.optuna.trial_reader import TrialReader
 
 if TYPE_CHECKING:
-    from optuna import Study as OptunasStudy
     from optuna.storages import BaseStorage, RDBStorage
     from optuna.trial import FrozenTrial
 
-    from foretune.stores.optuna.database import AnyTrial
-
+FOLDERS = "foretune-trials"
+"""Where folders of trials lie if the store is a server: in the current folder."""
 BUSY_SECONDS = 120
 """How long SQLite waits for another program that writes."""
 
@@ -57,6 +67,7 @@ class OptunaStudy(Study):
         self._id = self._storage.get_study_id_from_name(name)
         self._translation = Translation(space, metrics)
         self._reader = TrialReader(database, self._id, self._translation)
+        self._curves = CurveWriter(database.engine, metrics[0].name)
         self._lock = lock
         self._owner = Owner.new()
         self._witness = LivenessCheck()
@@ -84,10 +95,19 @@ class OptunaStudy(Study):
             everything = Reentrant(_exclusive(address, "foretune"))
             with everything.hold():
                 database = _database(address)
-                _create(database, name, metrics, identity(space, metrics, settings))
+                create_study(database, name, metrics, identity(space, metrics, settings))
             everything.close()
             lock = Reentrant(_exclusive(address, f"foretune {name}"))
             return cls(name, address, space, metrics, database, lock)
+
+    @property
+    def folder(self) -> Path:
+        """Beside an SQLite file; in the current folder if the store is a server."""
+        url = self.url or ""
+        if not is_sqlite(url):
+            return Path(FOLDERS) / folder_name(self.name)
+        path = sqlite_path(url)
+        return path.with_name(f"{path.name}.trials") / folder_name(self.name)
 
     def trials(self) -> list[Trial]:
         """All trials of all processes as they are now, by number."""
@@ -95,7 +115,7 @@ class OptunaStudy(Study):
             return self._reader.refresh().trials()
 
     def changes(self, seen: int = 0) -> Changes:
-        """Trials of all processes that began or ended since an earlier look."""
+        """Trials of all processes that began, paused, went on or ended since an earlier look."""
         with self._in_reach():
             return self._reader.refresh().changes(seen)
 
@@ -130,11 +150,74 @@ class OptunaStudy(Study):
             if self._is_mine(self._storage.get_trial(trial_id)):
                 for key, value in attributes.items():
                     self._storage.set_trial_user_attr(trial_id, key, value)
-                state = TrialState.COMPLETE if status is Status.DONE else TrialState.FAIL
+                states = {Status.DONE: TrialState.COMPLETE, Status.STOPPED: TrialState.PRUNED}
+                state = states.get(status, TrialState.FAIL)
                 self._storage.set_trial_state_values(trial_id, state, told)
         # Held until all is stored: what an interruption leaves unfinished can be let go, and what
         # a server that went away may not have stored can be ended again.
-        del self._held[number]
+        self._curves.close(self._held.pop(number))
+
+    def report(self, number: int, points: Sequence[CurvePoint]) -> None:
+        """Store what a trial of this process reported, in one transaction."""
+        trial_id = self._held[number]
+        with self.lock():
+            self._curves.add(trial_id, points, self._owner.token)
+
+    def curve(self, number: int) -> Curve | None:
+        """Return all that a trial of this process has reported, in earlier processes too."""
+        return join_points(self._curves.points(self._held[number]))
+
+    def pause(
+        self,
+        number: int,
+        *,
+        seconds: float,
+        reason: str = "",
+        notes: Mapping[str, Any] = NOTHING,
+    ) -> None:
+        """Store that a trial waits; the state comes last, so that a kill leaves it running."""
+        from optuna.trial import TrialState
+
+        said = {SECONDS: seconds, REASON: reason, NOTES: dict(notes), STATUS: Status.PAUSED.name}
+        with self.lock():
+            check_running(number, self._held)
+            trial_id = self._held[number]
+            frozen = self._storage.get_trial(trial_id)
+            if self._is_mine(frozen):
+                for key, value in said.items():
+                    self._storage.set_trial_user_attr(trial_id, key, value)
+                self._count_turn(frozen)
+                self._storage.set_trial_state_values(trial_id, TrialState.WAITING)
+        self._curves.close(self._held.pop(number))
+
+    def resume(self, number: int) -> bool:
+        """Make a paused trial one of this process. False if it is no longer paused."""
+        from optuna.trial import TrialState
+
+        with self.lock():
+            trial_id = self._storage.get_trial_id_from_study_id_trial_number(self._id, number)
+            frozen = self._storage.get_trial(trial_id)
+            is_paused = frozen.user_attrs.get(STATUS) == Status.PAUSED.name
+            if frozen.state is not TrialState.WAITING or not is_paused:
+                return False
+            self._storage.set_trial_system_attr(trial_id, OWNER, self._owner.record())
+            self._count_turn(frozen)
+            for key in (STATUS, REASON):
+                self._storage.set_trial_user_attr(trial_id, key, NOT_ENDED[key])
+            self._storage.set_trial_state_values(trial_id, TrialState.RUNNING)
+            self._hold(number, trial_id)
+        self._heart.start()
+        return True
+
+    def _count_turn(self, frozen: "FrozenTrial") -> None:
+        """Let others see that a trial was paused or resumed, also if they see it rarely."""
+        turn = int(frozen.system_attrs.get(TURN, 0)) + 1
+        self._storage.set_trial_system_attr(frozen._trial_id, TURN, turn)
+
+    def _hold(self, number: int, trial_id: int) -> None:
+        """Take a trial that has run before as one of this process."""
+        self._curves.open(trial_id, self._reader.read_points(trial_id))
+        self._held[number] = trial_id
 
     def abandoned_trials(self) -> list[Trial]:
         """Trials to be run again: those of dead processes, and those that were let go."""
@@ -146,7 +229,7 @@ class OptunaStudy(Study):
         return [
             self._translation.trial(frozen)
             for frozen in self._unfinished_trials()
-            if not (owner := _owner(frozen)).is_here() and self._witness.is_unsure(owner.token)
+            if not (owner := owner_of(frozen)).is_here() and self._witness.is_unsure(owner.token)
         ]
 
     def take_over(self, number: int) -> int:
@@ -171,7 +254,7 @@ class OptunaStudy(Study):
             else:
                 deaths += 1
                 self._storage.set_trial_user_attr(trial_id, ABANDONED, deaths)
-            self._held[number] = trial_id
+            self._hold(number, trial_id)
         self._heart.start()
         return deaths
 
@@ -181,6 +264,8 @@ class OptunaStudy(Study):
 
         with self.lock():
             trial_id = self._held.pop(number, None)
+            if trial_id is not None:
+                self._curves.close(trial_id)
             if trial_id is not None and self._is_mine(self._storage.get_trial(trial_id)):
                 self._storage.set_trial_state_values(trial_id, TrialState.WAITING)
 
@@ -197,6 +282,7 @@ class OptunaStudy(Study):
         with suppress(ForetuneError):
             for number in list(self._held):
                 self.let_go(number)
+        self._curves.disconnect()
         self._database.remove_session()
         self._database.engine.dispose()
         self._lock.close()
@@ -208,15 +294,15 @@ class OptunaStudy(Study):
         signs: dict[str, list[tuple[int, int]]] = {}
         for frozen in found:
             beat = frozen.system_attrs.get(BEAT, 0)
-            signs.setdefault(_owner(frozen).token, []).append((frozen.number, beat))
+            signs.setdefault(owner_of(frozen).token, []).append((frozen.number, beat))
         for token, sign in signs.items():
             self._witness.look(token, tuple(sign))
         return found
 
     def _is_dead(self, frozen: StoredTrial) -> bool:
-        owner = _owner(frozen)
+        owner = owner_of(frozen)
         if frozen.state.name == "WAITING":
-            return True
+            return frozen.user_attrs.get(STATUS) != Status.PAUSED.name
         if owner.token == self._owner.token:
             return frozen.number not in self._held
         if owner.is_here():
@@ -225,7 +311,7 @@ class OptunaStudy(Study):
 
     def _is_mine(self, frozen: "FrozenTrial") -> bool:
         running = not frozen.state.is_finished()
-        return running and _owner(frozen).token == self._owner.token
+        return running and owner_of(frozen).token == self._owner.token
 
     def _beat(self) -> None:
         """Show a sign of life, on one of the trials that are running."""
@@ -266,10 +352,6 @@ def _need_optuna() -> None:
         raise MissingExtraError("optuna", "optuna", "a study that is stored") from None
 
 
-def _owner(frozen: "AnyTrial") -> Owner:
-    return Owner(**frozen.system_attrs[OWNER])
-
-
 def _exclusive(url: str, name: str) -> Exclusive:
     if is_sqlite(url):
         path = sqlite_path(url)
@@ -286,104 +368,3 @@ def _database(url: str) -> "RDBStorage":
         log_ahead(sqlite_path(url))
         return RDBStorage(url, engine_kwargs={"connect_args": {"timeout": BUSY_SECONDS}})
     return RDBStorage(url, engine_kwargs={"pool_pre_ping": True})
-
-
-def _create(
-    database: "RDBStorage", name: str, metrics: Sequence[Metric], wanted: dict[str, Any]
-) -> None:
-    """Make the study unless it exists; refuse one that is another's or different.
-
-    One that differs in its metric alone, and in which nothing has succeeded yet, is begun anew:
-    most likely the metric was mistyped, and the failures say nothing of the right one.
-    """
-    study = _create_or_load(database, name, metrics)
-    stored = study.user_attrs.get(IDENTITY)
-    anew = stored is not None and differs_in_metrics_only(stored, wanted)
-    if anew and _came_to_nothing(database, study):
-        warnings.warn(
-            ForetuneWarning(
-                f"no trial of the study '{name}' has succeeded, and its metric was another: it is "
-                "begun anew",
-                rule="study-begun-anew",
-                value=name,
-            ),
-            stacklevel=2,
-        )
-        database.delete_study(study._study_id)
-        study = _create_or_load(database, name, metrics)
-        stored = None
-    if stored is not None:
-        check_same(name, stored, wanted)
-        return
-    if study.get_trials(deepcopy=False):
-        raise UsageError(
-            f"a study must have been begun by foretune, but '{name}' was begun by another program: "
-            "choose another name (or another store)",
-            rule="foreign-study",
-            value=name,
-        )
-    _check_directions(study, metrics)
-    _name_metrics(study, metrics)
-    study.set_user_attr(IDENTITY, wanted)
-
-
-def _check_directions(study: "OptunasStudy", metrics: Sequence[Metric]) -> None:
-    """Refuse an empty study of another program that is to optimise something else."""
-    theirs = [direction.name.lower() for direction in study.directions]
-    ours = _directions(metrics)
-    if theirs != ours:
-        raise UsageError(
-            f"a study must optimise what is asked for ({', '.join(ours)}), but "
-            f"'{study.study_name}' was created to {', '.join(theirs)}: choose another name, or "
-            "another direction",
-            rule="other-direction",
-            value=(theirs, ours),
-        )
-
-
-def _directions(metrics: Sequence[Metric]) -> list[Literal["minimize", "maximize"]]:
-    return ["minimize" if metric.sign > 0 else "maximize" for metric in metrics]
-
-
-def _create_or_load(database: "RDBStorage", name: str, metrics: Sequence[Metric]) -> "OptunasStudy":
-    import optuna
-
-    verbosity = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    try:
-        return optuna.create_study(
-            storage=database,
-            study_name=name,
-            directions=_directions(metrics),
-            load_if_exists=True,
-        )
-    finally:
-        optuna.logging.set_verbosity(verbosity)
-
-
-def _came_to_nothing(database: "RDBStorage", study: "OptunasStudy") -> bool:
-    """Whether there are trials, none has succeeded, and none may be running."""
-    with database.engine.connect() as connection:
-        if "COMPLETE" in StudyTables(connection, (study._study_id,)).states().values():
-            return False  # known without reading what the trials hold
-    found = study.get_trials(deepcopy=False)
-    return bool(found) and not any(
-        frozen.state.name == "COMPLETE" or _may_be_running(frozen) for frozen in found
-    )
-
-
-def _may_be_running(frozen: "FrozenTrial") -> bool:
-    if frozen.state.name != "RUNNING":
-        return False
-    if OWNER not in frozen.system_attrs:
-        return True
-    owner = _owner(frozen)
-    return not owner.is_here() or owner.is_running_here()
-
-
-def _name_metrics(study: "OptunasStudy", metrics: Sequence[Metric]) -> None:
-    from optuna.exceptions import ExperimentalWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ExperimentalWarning)
-        study.set_metric_names([metric.name for metric in metrics])

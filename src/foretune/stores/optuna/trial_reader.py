@@ -7,9 +7,11 @@ Optuna's own interface returns all trials at every look, and makes many objects 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from foretune.experience.curves import CurvePoint
 from foretune.run.trial_log import TrialLog
 from foretune.stores.optuna.database import StoredTrial, StudyTables, pause_collector
-from foretune.stores.optuna.labels import OWNER
+from foretune.stores.optuna.labels import OWNER, TURN
+from foretune.stores.optuna.stored_curves import read_points
 
 if TYPE_CHECKING:
     from optuna.storages import RDBStorage
@@ -36,7 +38,7 @@ class TrialReader:
         self._last_id = -1
         """Ids grow with every trial, and the study's lock keeps them in the order of begin."""
         self._unfinished: dict[int, str] = {}
-        """Id -> state of the trials that may still change."""
+        """Id -> mark of the trials that may still change; see `StudyTables.marks`."""
 
     def refresh(self) -> TrialLog:
         """Read what is new, and return the log with it."""
@@ -54,8 +56,14 @@ class TrialReader:
         """The trials that run or wait, with the signs of life of their owners."""
         self.refresh()
         with self._engine.connect() as connection:
-            found = list(self._with_ids(connection, sorted(self._unfinished)))
+            found = list(self._with_ids(connection, sorted(self._unfinished), with_points=False))
         return [frozen for frozen in found if not frozen.state.is_finished()]
+
+    def read_points(self, trial_id: int) -> list[CurvePoint]:
+        """Read all that a trial has reported."""
+        with self._engine.connect() as connection:
+            tables = StudyTables(connection, (self._study_id,), ids=(trial_id,))
+            return read_points(tables.points().get(trial_id, {}))
 
     def _check_there(self, connection: "Connection") -> None:
         from sqlalchemy import text
@@ -68,13 +76,16 @@ class TrialReader:
         """Read the trials again that were running or waiting and are no longer."""
         states: dict[int, str] = {}
         for ids in _parts(sorted(self._unfinished)):
-            states |= StudyTables(connection, (self._study_id,), ids=ids).states()
+            states |= StudyTables(connection, (self._study_id,), ids=ids).marks()
         changed = [id_ for id_, state in self._unfinished.items() if states.get(id_) != state]
         self._take_in(self._with_ids(connection, changed))
 
-    def _with_ids(self, connection: "Connection", ids: list[int]) -> Iterator[StoredTrial]:
+    def _with_ids(
+        self, connection: "Connection", ids: list[int], *, with_points: bool = True
+    ) -> Iterator[StoredTrial]:
         for part in _parts(ids):
-            yield from StudyTables(connection, (self._study_id,), ids=part).trials()
+            tables = StudyTables(connection, (self._study_id,), ids=part, with_points=with_points)
+            yield from tables.trials()
 
     def _take_in(self, found: Iterable[StoredTrial]) -> None:
         """Put into the log what Foretune began; other trials of the study are not its own."""
@@ -84,7 +95,8 @@ class TrialReader:
                 continue
             self.log.put(self._translation.trial(frozen))
             if not frozen.state.is_finished():
-                self._unfinished[frozen.trial_id] = frozen.state.name
+                turn = frozen.system_attrs.get(TURN, 0)
+                self._unfinished[frozen.trial_id] = f"{frozen.state.name} {turn}"
 
 
 def _parts(ids: list[int]) -> Iterator[tuple[int, ...]]:
