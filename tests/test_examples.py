@@ -32,7 +32,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_every_block_shows_something(session: dict[str, Any]) -> None:
-    assert len(session["said"]) == 9
+    assert len(session["said"]) == 10
     assert all(session["said"].values())
 
 
@@ -40,6 +40,7 @@ def test_what_the_page_says_of_its_blocks_holds(session: dict[str, Any]) -> None
     first_error = float(session["said"]["Start from past runs"].split()[-1])
     losses = [told.losses for told in session["optimizer_of_two"].front]
     assert first_error < 0.5  # of a random one, more than one
+    assert session["said"]["Keep what was learnt"] == "True"
     assert session["said"]["Go on after a restart"] == "True"
     assert session["said"]["Several at a time, and trials that fail"] == "4 told, 1 pending"
     assert len(losses) > 1
