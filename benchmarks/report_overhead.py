@@ -1,20 +1,24 @@
-"""Measures what a report of a running trial costs, in process and from a worker process.
+"""Measures what a report of a running trial costs: in process, from a worker process, of a command.
 
     python benchmarks/report_overhead.py [--reports 10000]
 
 A trial reports, and asks after each report whether it is to stop. The times are those that the
 trial sees, on the clock, for one report with its question. The flood reports a million times and
-never asks: it shows what the parent holds then.
+never asks: it shows what the parent holds then. The command prints its reports at once. Its mean is
+the time of the whole command, from its start to its end, for each report.
 """
 
 import argparse
 import resource
+import shlex
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 from foretune.run import InlineExecutor, ProcessPool, Report, RunningTrial
+from foretune.run.commands import Command
 
 FLOOD = 1_000_000
 
@@ -38,6 +42,13 @@ def flood(reports: int, trial: RunningTrial) -> list[float]:
     return [(time.perf_counter() - start) / reports]
 
 
+PRINT = """
+for n in range({n}):
+    print('{{"step": %d, "value": 0.5}}' % n, flush=True)
+"""
+"""A program of a command template: the number of reports is put in for the placeholder."""
+
+
 class Count:
     """Counts what it hears."""
 
@@ -50,13 +61,13 @@ class Count:
 
 
 def measure(
-    make: Callable[[Any], AbstractContextManager[Any]], function: Any, reports: int
-) -> tuple[list[float], int, float]:
-    """Return the seconds of reports, how many were heard, and the CPU seconds of this process."""
+    make: Callable[[Any], AbstractContextManager[Any]], function: Any, job: Any
+) -> tuple[Any, int, float]:
+    """Return the result of a job, how many reports were heard, and the CPU seconds used here."""
     heard, start = Count(), time.process_time()
     with make(function) as executor:
         executor.listen(heard)
-        executor.submit(reports)
+        executor.submit(job)
         while not (outcomes := executor.results()):
             pass
     assert outcomes[0].result is not None, outcomes[0].reason
@@ -76,6 +87,13 @@ def main() -> None:
         print(
             f"{name:12}{1e3 * median:12.4f}{1e3 * late:10.4f}{1e3 * mean:10.4f}{heard:9}{cpu:8.2f}"
         )
+    for name, make in (("command here", InlineExecutor), ("in a worker", ProcessPool)):
+        program = PRINT.replace("{n}", str(reports))
+        command = Command(f"{sys.executable} -SE -c {shlex.quote(program)}")
+        start = time.perf_counter()
+        _, heard, cpu = measure(make, command, {})
+        mean = (time.perf_counter() - start) / reports
+        print(f"{name:12}{'':12}{'':10}{1e3 * mean:10.4f}{heard:9}{cpu:8.2f}")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     (mean,), heard, cpu = measure(ProcessPool, flood, FLOOD)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024

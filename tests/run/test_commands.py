@@ -7,9 +7,10 @@ import time
 import pytest
 
 from foretune.errors import UsageError
-from foretune.run.commands import Command, CommandError
+from foretune.run.commands import Command, CommandError, CommandLimits
 from foretune.space import Space
 from tests.refusals import refuses
+from tests.run.commanding import call, python
 
 SPACE = Space.of(
     {
@@ -98,7 +99,7 @@ def test_values_reach_the_program_as_they_are(value, end):
     place = f"{sys.executable} -c {shlex.quote(program).replace('{', '{{').replace('}', '}}')}"
     command = Command(place + " {text} 'a{text}' \"{text} b\"" + end)
     command.check(Space.of({"text": ["x y", value]}))
-    assert command({"text": value}) == {"x": [value, f"a{value}", f"{value} b"]}
+    assert call(command, {"text": value}) == {"x": [value, f"a{value}", f"{value} b"]}
 
 
 REFUSED = [
@@ -155,7 +156,7 @@ def test_what_only_looks_like_a_number_is_none(wrong):
 def test_numbers_stand_in_templates_that_only_a_shell_can_read():
     command = Command("for i in 1 2; do echo $((i * {depth})); done # it's {lr}")
     command.check(SPACE)
-    assert command({"depth": 21, "lr": 0.5}) == 42
+    assert call(command, {"depth": 21, "lr": 0.5}) == 42
 
 
 @pytest.mark.parametrize(
@@ -202,14 +203,6 @@ def test_values_that_no_program_can_get_are_refused(value, rule):
         Command("run {lr}").start({"lr": value})
 
 
-def python(program):
-    return Command(f"{shlex.quote(sys.executable)} -c {_quoted(program)}")
-
-
-def _quoted(program):
-    return shlex.quote(program).replace("{", "{{").replace("}", "}}")
-
-
 @pytest.mark.parametrize(
     ("printed", "result"),
     [
@@ -221,7 +214,7 @@ def _quoted(program):
     ],
 )
 def test_the_last_json_line_is_the_result(printed, result):
-    assert python(f"print({printed!r})")({}) == result
+    assert call(python(f"print({printed!r})")) == result
 
 
 @pytest.mark.parametrize(
@@ -237,19 +230,19 @@ def test_the_last_json_line_is_the_result(printed, result):
 )  # fmt: skip
 def test_failures_say_why(command, reason):
     with pytest.raises(CommandError) as failed:
-        command({})
+        call(command)
     assert str(failed.value).endswith(reason)
 
 
 def test_a_value_that_is_too_long_for_the_system_fails_with_the_reason():
     with refuses("not-started", kind=CommandError):
-        Command("true x{lr}; true")({"lr": "x" * 300_000})
+        call(Command("true x{lr}; true"), {"lr": "x" * 300_000})
 
 
 def test_the_whole_configuration_is_in_the_environment():
     config = {"lr": 0.1, "mode": None, "on": True}
     command = python("import os; print(os.environ['FORETUNE_CONFIG'])")
-    assert command(config) == json.loads(json.dumps(config))
+    assert call(command, config) == json.loads(json.dumps(config))
 
 
 FLOOD = "import sys; [sys.{}.write('x' * 65535 + chr(10)) for _ in range(1600)]; print(7)"
@@ -260,7 +253,8 @@ def test_of_much_output_only_the_end_is_kept(stream):
     # In a process of its own, whose memory shows what was kept of 100 MB.
     program = (
         "import resource, sys; from foretune.run.commands import Command; "
-        "print(Command(sys.argv[1])({}), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+        "from tests.run.commanding import call; "
+        "print(call(Command(sys.argv[1])), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     )
     flood = python(FLOOD.format(stream)).template
     told = os.popen(shlex.join([sys.executable, "-c", program, flood])).read().split()
@@ -270,27 +264,27 @@ def test_of_much_output_only_the_end_is_kept(stream):
 
 def test_a_failure_says_that_output_was_cut():
     with pytest.raises(CommandError, match=r"no line .*only the last 1024 KB of 100 MB"):
-        python(FLOOD.format("stdout").replace("print(7)", "print()"))({})
+        call(python(FLOOD.format("stdout").replace("print(7)", "print()")))
     with pytest.raises(CommandError, match=r"exit code 2 \(only the last 64 KB of 100 MB .*: end"):
-        python(FLOOD.format("stderr").replace("print(7)", "print('end', file=sys.stderr)")
-               + "; sys.exit(2)")({})  # fmt: skip
+        call(python(FLOOD.format("stderr").replace("print(7)", "print('end', file=sys.stderr)")
+                    + "; sys.exit(2)"))  # fmt: skip
 
 
 def test_half_of_a_long_line_is_no_result():
     # The end of this line would be a number, if its beginning were forgotten.
     with refuses("no-result"):
-        python("print('x' + '1' * 3_000_000)")({})
+        call(python("print('x' + '1' * 3_000_000)"))
 
 
 def test_what_goes_on_in_the_background_does_not_hold_up_the_result():
     began = time.monotonic()
-    assert Command("sh -c 'sleep 20 & echo 5'")({}) == 5
+    assert call(Command("sh -c 'sleep 20 & echo 5'")) == 5
     assert time.monotonic() - began < 15
 
 
 def test_the_memory_of_all_processes_of_a_command_counts():
     eater = "x = b'x' * 300_000_000; import time; time.sleep(600)"
     parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {eater!r}])"
-    command = Command(python(parent).template, memory_bytes=150 * 2**20)
+    command = Command(python(parent).template, CommandLimits(memory_bytes=150 * 2**20))
     with pytest.raises(MemoryError):
-        command({})
+        call(command)

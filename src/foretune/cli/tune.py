@@ -73,6 +73,14 @@ LONGEST_NAME = 200
 @click.option(
     "--memory", "memory_", type=memory, metavar="SIZE", help="Memory limit of one trial, e.g. 2GB."
 )
+@click.option(
+    "--grace",
+    type=seconds,
+    metavar="TIME",
+    default="30s",
+    show_default=True,
+    help="Time that a --command has to end after SIGTERM.",
+)
 @click.option("--seed", type=SEED, default=0, show_default=True)
 @click.option(
     "--mlflow",
@@ -101,6 +109,7 @@ def tune_command(
     address: str | None,
     time_limit: float | None,
     memory_: float | None,
+    grace: float,
     seed: int,
     mlflow: str | None,
     out: Path | None,
@@ -119,6 +128,10 @@ def tune_command(
     The result is the last line of output that is a JSON number or object. The environment variable
     FORETUNE_CONFIG holds the configuration. No shell ever runs a value: where one might, {name}
     must be a number, or the command is refused.
+
+    A line of a command's output that is a JSON object with "step" is a report. FORETUNE_FOLDER
+    holds the path of a folder for checkpoints, and FORETUNE_RESUMED_FROM the last reported step if
+    the trial was paused. A command that is to stop gets SIGTERM; after --grace it is killed.
 
     An --experience is a Parquet file or a store. All other studies of a store count as past tasks.
     The space may have changed since: runs with values outside today's space are left out, and a
@@ -175,7 +188,7 @@ def tune_command(
     searched = resolve_space(space, past.task_source)
     wanted = resolve_metrics(metrics, direction, past.task_source)
     known = carry_over_past(past, searched, wanted, assumed, missing)
-    evaluated = _objective(function, command, searched, memory_)
+    evaluated = _objective(function, command, searched, memory_, grace)
     chosen, began = registered(method), time.monotonic()
     optimizer = _optimizer(searched, wanted, known, chosen, seed)
     learning = time.monotonic() - began
@@ -222,9 +235,13 @@ def _past(
 
 
 def _objective(
-    function: str | None, command: str | None, space: "Space", memory_: float | None
+    function: str | None,
+    command: str | None,
+    space: "Space",
+    memory_: float | None,
+    grace: float,
 ) -> Any:
-    from foretune.run.commands import Command
+    from foretune.run.commands import Command, CommandLimits
     from foretune.run.named_function import NamedFunction
 
     if (function is None) == (command is None):
@@ -235,7 +252,7 @@ def _objective(
     if function is not None:
         return NamedFunction(function, Path.cwd())
     assert command is not None
-    line = Command(command, int(memory_) if memory_ else None)
+    line = Command(command, CommandLimits(int(memory_) if memory_ else None, grace))
     line.check(space)
     return line
 

@@ -67,7 +67,7 @@ def start_time(pid: int) -> str | None:
     if Path("/proc/self/stat").exists():
         try:
             # The name of the program, in parentheses, may contain anything.
-            fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2]
+            fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2]
         except OSError:
             return None
         state, *rest = fields.split()

@@ -12,13 +12,14 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 LONGEST_ENDING_SECONDS = 5.0
 """How long to wait for processes to disappear after SIGKILL."""
+SHELLS = ("sh", "dash", "bash", "zsh", "ksh", "busybox")
 SHORTEST_WAIT_SECONDS = 0.0005
 LONGEST_WAIT_SECONDS = 0.05
 
@@ -76,6 +77,47 @@ def _list_children(pid: int) -> list[int]:
     return [int(row[0]) for row in rows if int(row[1]) == pid and int(row[0]) != ps.pid]
 
 
+def family(pid: int) -> list[int]:
+    """Return a process and all processes below it."""
+    found = [pid]
+    for each in found:
+        found += children(each)
+    return found
+
+
+def shell_family(pid: int) -> list[int]:
+    """Return a process; if it is a shell, also the programs that it runs, in shells within too."""
+    found = [pid]
+    for each in found:
+        if _name(each).lstrip("-") in SHELLS:
+            found += children(each)
+    return found
+
+
+def _name(pid: int) -> str:
+    """Return the name of the program that a process runs; it is empty if the process is gone."""
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as name:
+            return name.read().strip()
+    except OSError:
+        if os.path.exists("/proc/self/comm"):
+            return ""
+    import subprocess
+
+    command = ["ps", "-o", "comm=", "-p", str(pid)]
+    said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    return os.path.basename(said.strip())
+
+
+def cpu_seconds_of(pids: Iterable[int]) -> float:
+    """Return the CPU seconds of processes and of their ended children; 0 where nobody says."""
+    ticks = 0
+    for pid in pids:
+        with suppress(OSError), open(f"/proc/{pid}/stat", "rb") as stat:
+            ticks += sum(map(int, stat.read().rpartition(b")")[2].split()[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def end_children(keep: Collection[int] = ()) -> bool:
     """Kill every process below this one, and wait for it; True if none is left.
 
@@ -100,9 +142,6 @@ def end_children(keep: Collection[int] = ()) -> bool:
 
 
 def _kill_tree(pid: int) -> None:
-    waiting = [pid]
-    while waiting:
-        each = waiting.pop()
-        waiting += children(each)
+    for each in family(pid):
         with suppress(ProcessLookupError, PermissionError):
             os.kill(each, signal.SIGKILL)

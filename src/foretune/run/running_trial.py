@@ -2,12 +2,13 @@
 
 import inspect
 import math
+import os
 import shutil
 import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Generator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -81,6 +82,17 @@ class RunningTrial:
 
         Of more than 10,000 reports an ever smaller share is kept, always with the last one.
         """
+        self.report_values(
+            step, other_values if value is None else {"value": value, **other_values}
+        )
+
+    def report_values(
+        self, step: float, given: Mapping[str, float], *, seconds: float | None = None
+    ) -> None:
+        """Do the same with values by name, that of the only metric under "value".
+
+        seconds: the CPU seconds so far, if they are not those of this process.
+        """
         number = _number("step", step)
         if not 0 <= number < math.inf:
             raise ReportError(
@@ -90,19 +102,20 @@ class RunningTrial:
                 field="step",
                 value=number,
             )
-        values = _numbers(value, other_values)
+        values = _numbers(given)
+        spent = self._clock() - self._begun if seconds is None else seconds
         with self._lock:
             self._check_open()
             self._check_ascends(number)
             self._last_step = number
             if self._was_kept(number):
                 self._repeated += 1
-                self._repeated_seconds = self._clock() - self._begun
+                self._repeated_seconds = spent
                 return
             if not self._line.is_heard:
                 return
-            first = None if value is None else values.pop("value")
-            self._send_or_withhold(Report(number, first, values, self._clock() - self._begun))
+            first = values.pop("value", None)
+            self._send_or_withhold(Report(number, first, values, spent))
 
     def should_stop(self) -> bool:
         """Return True if the trial is to end now; what it needs to go on later is in `folder`.
@@ -126,6 +139,9 @@ class RunningTrial:
             self._withheld, self._is_over = None, True
             if self._temporary is not None:
                 shutil.rmtree(self._temporary, ignore_errors=True)
+            if self._folder is not None:
+                with suppress(OSError):  # it is not there, or it has something in it
+                    os.rmdir(self._folder)
 
     def _was_kept(self, step: float) -> bool:
         return self.resumed_from is not None and step <= self.resumed_from
@@ -176,7 +192,7 @@ def _warn_of_thinning() -> None:
             rule="many-reports",
             value=ALL_REPORTS,
         ),
-        stacklevel=4,
+        stacklevel=5,
     )
 
 
@@ -193,9 +209,8 @@ def _number(name: str, given: Any) -> float:
     return number
 
 
-def _numbers(value: Any, others: Mapping[str, Any]) -> dict[str, float]:
-    """Return the values of a report by name, that of the only metric under "value"."""
-    given = dict(others) if value is None else {"value": value, **others}
+def _numbers(given: Mapping[str, Any]) -> dict[str, float]:
+    """Return the values of a report by name as numbers."""
     if not given:
         raise ReportError(
             "a report needs a value, but got a step alone: give the value of the metric",
@@ -251,10 +266,7 @@ def _report_all(points: Generator[Any, None, Any], trial: RunningTrial) -> Any:
             except StopIteration as end:
                 return last if end.value is None else end.value
             step, last = _step_and_value(point)
-            if isinstance(last, Mapping):
-                trial.report(step, **last)
-            else:
-                trial.report(step, last)
+            trial.report_values(step, last if isinstance(last, Mapping) else {"value": last})
             if trial.should_stop():
                 return last
 

@@ -13,18 +13,31 @@ from typing import TYPE_CHECKING, Any
 from foretune.errors import UsageError
 from foretune.run.commands.filling import CommandError, CommandStart, check_passable, plan_of
 from foretune.run.commands.places import NUMBER
-from foretune.run.commands.running import json_result, run
+from foretune.run.commands.running import NO_LIMITS, CommandLimits, CommandRun, json_result
 from foretune.run.commands.template import Slot, split_atoms
+from foretune.run.running_trial import RunningTrial
 
 if TYPE_CHECKING:
     # Worker processes import this module: they are not to load what spaces need.
     from foretune.space import Space
     from foretune.space.parameters import Parameter
 
-__all__ = ["CONFIG_VARIABLE", "Command", "CommandError"]
+__all__ = [
+    "CONFIG_VARIABLE",
+    "FOLDER_VARIABLE",
+    "RESUME_VARIABLE",
+    "Command",
+    "CommandError",
+    "CommandLimits",
+]
 
 CONFIG_VARIABLE = "FORETUNE_CONFIG"
 """The environment variable that holds the whole configuration as JSON."""
+FOLDER_VARIABLE = "FORETUNE_FOLDER"
+"""The environment variable that holds the path of the trial's own folder, for checkpoints."""
+RESUME_VARIABLE = "FORETUNE_RESUMED_FROM"
+"""The environment variable that holds the last step that was reported before a pause. It is empty
+at the first start."""
 REMEDY = (
     "give it to the program as an argument of its own, as in --name {name}; or put the rest of the "
     f"line into a script that gets it so; or let the program read it from {CONFIG_VARIABLE}"
@@ -41,12 +54,15 @@ class Command:
     is `fit --shape "{depth} {width}" -v`. The result is the last line of the output that is a JSON
     number or object. An exit code other than 0 is a failure; its reason is the last error line.
 
-        Command("python train.py --lr {lr}")({"lr": 0.1})
+    While the command runs, each line of its standard output that is a JSON object with "step" is a
+    report (see `reporting`). When the trial is to stop, the command gets SIGTERM. Then it needs no
+    result, and its exit code does not matter.
+
+        Command("python train.py --lr {lr}")({"lr": 0.1}, trial)
     """
 
     template: str
-    memory_bytes: int | None = None
-    """How much the processes of the command may hold together."""
+    limits: CommandLimits = NO_LIMITS
 
     def check(self, space: "Space") -> None:
         """Refuse placeholders that are no hyperparameters, or whose values may not stand there."""
@@ -117,10 +133,30 @@ class Command:
         """What is started for a configuration: the arguments, and variables with values."""
         return plan_of(self.template).start(config)
 
-    def __call__(self, config: dict[str, Any]) -> Any:
-        """Run the command and return the number or the mapping that it prints."""
-        variables = {CONFIG_VARIABLE: json.dumps(config, default=str)}
-        return json_result(run(self.start(config), variables, self.memory_bytes).output)
+    def __call__(self, config: dict[str, Any], trial: RunningTrial) -> Any:
+        """Run the command and return the number or the mapping that it prints.
+
+        None if it was stopped before it printed one.
+        """
+        resumed_from = trial.resumed_from
+        variables = {
+            CONFIG_VARIABLE: json.dumps(config, default=str),
+            FOLDER_VARIABLE: str(trial.folder),
+            RESUME_VARIABLE: "" if resumed_from is None else _step_text(resumed_from),
+        }
+        run = CommandRun(self.start(config), variables, self.limits, trial)
+        run.finish()
+        try:
+            return json_result(run.output)
+        except CommandError:
+            if run.is_stopped:
+                return None
+            raise
+
+
+def _step_text(step: float) -> str:
+    """Return a step as people write it: a whole number without a point."""
+    return str(int(step)) if step.is_integer() else repr(step)
 
 
 def _texts(parameter: "Parameter") -> Iterator[str]:
