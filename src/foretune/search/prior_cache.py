@@ -42,10 +42,10 @@ def prior_of(
     if experience is None or not method.transfers:
         return learnt_prior(method, experience, seed=seed, progress=progress)
     learn = partial(learnt_prior, method, experience, seed=seed, progress=progress)
-    return open_early(method, experience, learn, seed=seed, progress=progress)
+    return _open_early(method, experience, learn, seed=seed, progress=progress)
 
 
-def open_early(
+def _open_early(
     method: Method,
     experience: Experience,
     learn: Callable[[], Prior],
@@ -72,7 +72,7 @@ def learnt_prior(
     """Learn from the experience, or load the same prior from the user's cache."""
     if experience is None or not method.transfers:
         return method.learn(experience, seed=seed, progress=progress)
-    if not is_kept(method):
+    if not _is_kept(method):
         return method.learn(experience, seed=seed, progress=progress)
     said = f"{taught_by(experience, seed)} {learner_here(method)}"
     return load_or_make(
@@ -105,7 +105,7 @@ def _key(said: str) -> str:
     return hashlib.sha256(said.encode()).hexdigest()[:40]
 
 
-def is_kept(method: Method) -> bool:
+def _is_kept(method: Method) -> bool:
     """Return whether the cache keeps what the method has learnt.
 
     It does so only for methods that come with Foretune. The code of other methods may change

@@ -1,20 +1,15 @@
 """What a search in a study starts from: a method, a space, and a prior from past studies."""
 
-import hashlib
 import warnings
 from dataclasses import dataclass, field
-from functools import partial
-from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
-from foretune._base.cache import load_or_make
 from foretune.errors import ForetuneWarning, MethodError, UsageError
 from foretune.experience import Experience
-from foretune.experience.fingerprints import fingerprint_of_lessons
 from foretune.methods.contracts import Prior, Target
 from foretune.search import Method, Optimizer, method
-from foretune.search.prior_cache import PRIORS, is_kept, learner_here, open_early
+from foretune.search.prior_cache import prior_of
 from foretune.space import Space
 from foretune.stores.optuna.distributions import from_distributions
 from foretune.stores.optuna.past_studies import PastStudies
@@ -129,17 +124,7 @@ class SamplerKnowledge:
                 field="method",
                 value=chosen.name,
             )
-        learn = partial(chosen.learn, experience, seed=0)
-        if is_kept(chosen):
-            learn = partial(
-                load_or_make,
-                PRIORS,
-                _key(chosen, experience),
-                load=chosen.load,
-                make=learn,
-                save=lambda prior, path: prior.save(path),
-            )
-        return open_early(chosen, experience, learn)
+        return prior_of(chosen, experience)
 
 
 def usual_method() -> Method:
@@ -179,9 +164,3 @@ def fits(usual: Space, known: KnownSpace) -> bool:
         (p.kind, p.low, p.high, p.log, p.choices) == (q.kind, q.low, q.high, q.log, q.choices)
         for p, q in ((p, expected[p.name]) for p in own.parameters)
     )
-
-
-def _key(chosen: Method, experience: Experience) -> str:
-    """Return a name for everything a prior depends on, the release included."""
-    parts = [learner_here(chosen), version("foretune"), fingerprint_of_lessons(experience)]
-    return f"optuna-{hashlib.sha256(' '.join(parts).encode()).hexdigest()}"
