@@ -18,7 +18,7 @@ def test_the_columns_that_count_are_named(foretune, tmp_path, monkeypatch) -> No
     given = ("--trials", 1, "--only", "knn", "--method", "random", "--jobs", 1, "--no-transfer")
     code, shown, _ = foretune("fit", "sums.csv", "--target", "sum", *given)
     assert code == 0
-    assert "It goes most by 'left', 'rig<b>ht'\n" in shown
+    assert "The most important columns are 'left', 'rig<b>ht'\n" in shown
     page = (tmp_path / "sums-foretune" / "report.html").read_text()
     assert "Which columns count" in page
     assert "rig&lt;b&gt;ht" in page

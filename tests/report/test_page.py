@@ -138,11 +138,16 @@ def test_columns_that_count_are_told_of():
     columns = [ColumnLoss(f"c{i}", 1.0 / (i + 1), i < 14) for i in range(20)]
     found = read(told(columns=columns))
     assert "Which columns count" in found.text
-    for text in ("c0 1", "c1 0.5", "c11 0.08333", "8 columns of less or no sure effect left out."):
+    for text in (
+        "c0 1",
+        "c1 0.5",
+        "c11 0.08333",
+        "8 columns with smaller or unsure effects left out.",
+    ):
         assert text in found.text
     assert "c12" not in found.text
     unsure = read(told(columns=columns[14:]))
-    assert "No column counts for more than chance." in unsure.text
+    assert "No column has an effect beyond chance." in unsure.text
     assert "c14" not in unsure.text
 
 

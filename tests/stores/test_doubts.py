@@ -27,8 +27,8 @@ def test_what_a_run_was_is_no_hyperparameter():
     }
     [warning] = said(cells)
     assert warning == (
-        "'state', 'train seconds', 'startedAt', 'val_score', 'user, team': taken for "
-        "hyperparameters, but probably none; if so, import again with --status state --seconds "
+        "'state', 'train seconds', 'startedAt', 'val_score', 'user, team': read as "
+        "hyperparameters, but probably none. If so, import again with --status state --seconds "
         "'train seconds' --ignore 'startedAt,val_score,\"user, team\"'"
     )
 
@@ -89,7 +89,7 @@ def test_the_prefix_of_a_tool_is_told_instead_of_what_to_ignore():
     }
     [warning] = said(cells)
     assert warning == (
-        "'datetime_start', 'duration', 'state': taken for hyperparameters, but probably none; if "
+        "'datetime_start', 'duration', 'state': read as hyperparameters, but probably none. If "
         "so, import again with --config-prefix params_ --seconds duration --status state"
     )
 

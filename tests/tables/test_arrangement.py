@@ -79,7 +79,7 @@ def test_rows_without_a_group_are_told():
     frame = mixed_frame()
     frame.loc[:9, "class"] = None
     lacking = frame["town"][10:].isna().sum()
-    said = f"Rows without a 'town', each taken for one of its own: {lacking} of 80."
+    said = f"Rows without a 'town', each a group of its own: {lacking} of 80."
     assert said in read_table(frame, "class", roles=ColumnRoles(group="town")).notes
     others = read_table(frame, "class", roles=ColumnRoles(group="letter", ignored=("town",))).notes
     assert not any("each taken for one" in note for note in others)

@@ -21,7 +21,7 @@ ROWS = 60
 RNG = np.random.default_rng(0)
 PRICES = RNG.uniform(1, 50, ROWS).round(2)
 SOLD = RNG.integers(1001, 9999, ROWS)
-OTHER_UNIT = "Read as numbers, although the model's own table has another unit: "
+OTHER_UNIT = "Read as numbers, although the table of the fit has another unit: "
 
 
 def german(number):
@@ -94,7 +94,7 @@ def test_other_units_in_a_test_table_are_said(tmp_path):
     training = read_table(train, "y")
     _, [note] = read_test_table(test, training)
     assert note == (
-        "In the test table: read as numbers, although the model's own table has another unit: "
+        "In the test table: read as numbers, although the table of the fit has another unit: "
         "'y' (€ there, £ here). Convert them to that unit."
     )
     assert read_test_table(train, training)[1] == []
@@ -126,5 +126,5 @@ def test_all_numbers_of_a_german_test_table_are_read_as_such(tmp_path, mark, fra
     np.testing.assert_array_equal(x, np.column_stack([expected["x"], expected["k"]]))
     weights = table.weighting.of_test(known, np.ones(ROWS, dtype=np.bool_))
     np.testing.assert_allclose(weights, expected["w"] / expected["w"].max())
-    other = "In the test table: read with another decimal mark than the model's own table has: "
+    other = "In the test table: read with another decimal mark than the table of the fit: "
     assert notes == ([] if mark == "," else [f"{other}'x', 'k', 'y', 'w'."])

@@ -43,7 +43,7 @@ def test_what_was_assumed_is_said(tmp_path):
         "Not used, the same in every row: 'always'.",
         "Not used, no values: 'never'.",
         "Rows without a target, left out: 2 of 90.",
-        "Values that are infinite or beyond 1e+30, taken as missing: 2 in 'gaps'.",
+        "Values that are infinite or beyond 1e+30, read as missing: 2 in 'gaps'.",
         "Classes with fewer than 5 rows are hard to learn: 'odd'.",
     ]
     assert (found.facts.rows, found.facts.columns, found.facts.without_target) == (90, 10, 2)
@@ -150,7 +150,7 @@ BAD = {
     "numbers and a text": (
         {"x": X, "y": [*(f"{i},5" for i in range(N - 1)), "free"]},
         "y",
-        "another target, or, if it is meant to be a number, mend cells such as 'free' or leave",
+        "another target, or, if it is meant to be a number, correct cells such as 'free' or leave",
     ),
     "texts and a number": ({"x": X, "y": ["5", *map("id {}".format, X[1:])]}, "y", "target$"),
     "durations": (
@@ -328,7 +328,7 @@ def test_a_column_that_some_values_keep_from_being_numbers_is_named(tmp_path):
 
 def test_what_is_taken_for_a_gap_beside_numbers_is_said(tmp_path):
     assert odd_cells(tmp_path, "late", ".", "late", "unknown")[2:] == [
-        "Taken as missing, beside numbers or dates: '.', 'late', 'unknown' in 'x'. Where that "
+        "Read as missing beside numbers or dates: '.', 'late', 'unknown' in 'x'. If it "
         "stands for a value, write the value instead."
     ]
 
@@ -349,7 +349,7 @@ def test_numbers_that_are_too_large_are_named_even_if_they_are_texts(tmp_path, r
     texts = [row.format("0" * 31), *(row.format(place) for place in range(38)), "."]
     frame = pd.DataFrame({"x": texts, "z": X.tolist() + [3] * 10, "y": ["a", "b"] * 20})
     notes = read_table(written(tmp_path, frame, sep=";"), "y").notes
-    assert "Values that are infinite or beyond 1e+30, taken as missing: 1 in 'x'." in notes
+    assert "Values that are infinite or beyond 1e+30, read as missing: 1 in 'x'." in notes
 
 
 def test_what_a_table_with_types_calls_none_is_a_value_in_one_without(tmp_path):

@@ -184,7 +184,7 @@ def test_what_words_are_used_is_said(tmp_path):
     notes = read_table(path, "y").notes
     assert notes[0] == "100 rows; columns beside the target: 1 text."
     assert (
-        "The texts of 'who' are learnt from by their words, of which 4 repeat: "
+        "The texts of 'who' count by their words. 4 words repeat: "
         "'miss', 'mr', 'anna', 'bo'." in notes
     )
 

@@ -322,7 +322,7 @@ def test_where_a_column_leaves_a_doubt_the_others_decide(columns, times):
     training = read_table(doubtful(**columns), "x")
     np.testing.assert_allclose(training.table.y, LENGTHS * times)
     [note] = [note for note in training.notes if "Read as numbers" in note and "'x'" in note]
-    assert ("decimal comma" if times == 1 else "thousands apart") in note
+    assert ("decimal comma" if times == 1 else "separated thousands") in note
 
 
 def test_a_target_decides_for_the_other_columns():
@@ -416,7 +416,9 @@ def test_numbers_that_came_plain_and_have_thousands_apart_are_said(tmp_path):
     new, out = tmp_path / "new.csv", tmp_path / "out.csv"
     pd.DataFrame({"x": ["12,340", "7", "7 kg"]}).to_csv(new, index=False)
     _, apart, unread = predict_file(model, new, out, PredictionOptions())
-    assert apart == ("Read as numbers with thousands apart, unlike in the model's own table: 'x'.")
+    assert apart == (
+        "Read as numbers with separated thousands, unlike in the table of the fit: 'x'."
+    )
     assert unread.startswith("Values that cannot be read, or that")
     expected = model.predict(pd.DataFrame({"x": [12340.0, 7.0, np.nan]}))
     np.testing.assert_allclose(pd.read_csv(out)["y"], expected)
@@ -430,7 +432,7 @@ def test_units_without_a_sign_are_told_apart_and_named(tmp_path):
     new, out = tmp_path / "new.csv", tmp_path / "out.csv"
     new.write_text("x\n7.25 kr\n8.5 kr\n")
     assert predict_file(model, new, out, PredictionOptions())[1:] == [
-        "Read as numbers, although the model's own table has another unit: 'x' (CHF there, kr "
+        "Read as numbers, although the table of the fit has another unit: 'x' (CHF there, kr "
         "here). Convert them to that unit."
     ]
     new.write_text("x\nFr. 7.25\n8.5 CHF\n")
@@ -444,8 +446,8 @@ def test_several_units_in_a_column_are_said(tmp_path):
     new, out = tmp_path / "new.csv", tmp_path / "out.csv"
     new.write_text("x,w\n$7.25,$7.25\n5 €,8\n3 %,\n")
     assert predict_file(model, new, out, PredictionOptions(part_bytes=1))[1:] == [
-        "Read as numbers, although their units differ: 'x' ($ % €). Convert them to the unit that "
-        "the model's own table has."
+        "Read as numbers, although their units differ: 'x' ($ % €). Convert them to the unit of "
+        "the table of the fit."
     ]
 
 
@@ -468,12 +470,12 @@ def test_all_numbers_of_a_file_with_decimal_commas_have_them(tmp_path, first, ro
     expected = model.predict(pd.DataFrame({"x": known, "k": 0.5}))
     np.testing.assert_allclose(pd.read_csv(out)["y"], expected)
     assert pd.read_csv(out)["k"].tolist() == ["0,5"] * 60
-    assert notes[1:] == ["Read with another decimal mark than the model's own table has: 'x', 'k'."]
+    assert notes[1:] == ["Read with another decimal mark than the table of the fit: 'x', 'k'."]
 
 
 POINTS = (
-    "Read with a decimal point, although others have a comma: 'x'. Where points divide thousands "
-    "there, remove them from the file."
+    "Read with a decimal point, although others have a comma: 'x'. If the points separate "
+    "thousands, remove them from the file."
 )
 
 
@@ -560,8 +562,8 @@ def test_points_that_may_divide_thousands_are_said(tmp_path):
     [note] = notes_of(tmp_path, size=sizes, sold=sold, rate=rates)
 
     assert note == (
-        "Read with a decimal point, although others have a comma: 'sold'. Where points divide "
-        "thousands there, remove them from the file."
+        "Read with a decimal point, although others have a comma: 'sold'. If the points separate "
+        "thousands, remove them from the file."
     )
     assert notes_of(tmp_path, sold=sold) == []
     assert notes_of(tmp_path, size=sizes, rate=rates) == []

@@ -176,12 +176,12 @@ def _say(found: "FitResult", final: "FinalModel", measured: _Measured) -> None:
     if final.remark:
         click.echo(final.remark)
     if counts := [each.column for each in measured.worth if each.is_sure][:MOST_NAMED]:
-        click.echo(f"It goes most by {quote_names(counts)}")
+        click.echo(f"The most important columns are {quote_names(counts)}")
     if tested:
         also = _in_plain_words(metric.name, tested)
         click.echo(f"On the test table: {metric.name} {tested[metric.name]:.4g}{also}")
     if final.interrupted:
-        click.echo("The same command makes it whole.")
+        click.echo("The same command completes it.")
     elif found.ending == "stopped":
         click.echo("Stopped; this is the best so far, and the same command goes on.")
 

@@ -220,5 +220,5 @@ def _say(done: list["LearningReport"]) -> None:
         click.echo(f"  {each.what:<12} {each.metric:<18} {how}")
     if any(each.note == TIME_IS_OVER for each in done):
         click.echo(
-            "  Some priors are unchanged because time was over: give more, such as --time 10m"
+            "  Some priors are unchanged because the time was over: give more, such as --time 10m"
         )

@@ -185,8 +185,8 @@ def _matrix(
 def _check_shape(name: str, matrix: NDArray[Any], shape: tuple[int, int]) -> None:
     if matrix.shape != shape:
         raise ExperienceError(
-            f"the matrix '{name}' must have one row a task and one column a configuration, "
-            f"{shape}, but got {matrix.shape}: transpose or cut it",
+            f"the matrix '{name}' must have one row for each task and one column for each "
+            f"configuration, {shape}, but got {matrix.shape}: transpose or cut it",
             rule="wrong-shape",
             field=name,
             value=matrix.shape,

@@ -92,8 +92,8 @@ def read_values(values: ArrayLike, n: int, width: int) -> Floats:
         array = array[:, None]
     if array.shape != (n, width):
         raise ExperienceError(
-            f"values must have one row an evaluation and one column a metric, {(n, width)}, "
-            f"but got the shape {array.shape}: pass an array of that shape",
+            f"values must have one row for each evaluation and one column for each metric, "
+            f"{(n, width)}, but got the shape {array.shape}: pass an array of that shape",
             rule="wrong-shape",
             field="values",
             value=array.shape,
@@ -148,7 +148,7 @@ def check_curves(curves: CurveColumns, n: int, width: int) -> CurveColumns | Non
 def _check_length(name: str, array: NDArray[Any], n: int) -> None:
     if array.shape != (n,):
         raise ExperienceError(
-            f"{name} must have one entry an evaluation, {n} in all, "
+            f"{name} must have one entry for each evaluation, {n} in all, "
             f"but got the shape {array.shape}: pass one a row",
             rule="wrong-shape",
             field=name,

@@ -145,7 +145,7 @@ def _parse_config(text: Any, name: str) -> dict[str, Any]:
         config = None
     if not isinstance(config, dict):
         raise ExperienceError(
-            f"column '{name}' must hold one JSON object a row, but got {text!r}: "
+            f"column '{name}' must hold one JSON object in each row, but got {text!r}: "
             'write configurations as {"name": value}',
             rule="not-a-config",
             field=name,
@@ -180,8 +180,8 @@ def numbers_of(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
         column = column.dt.total_seconds()  # the unit of the numbers depends on their origin
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         raise ExperienceError(
-            f"column '{name}' must hold numbers, but got moments such as {column.iloc[0]}: name "
-            "another, or the durations between them",
+            f"column '{name}' must hold numbers, but got points in time such as {column.iloc[0]}: "
+            "name another, or the durations between them",
             rule="not-a-number",
             field=name,
         )

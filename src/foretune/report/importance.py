@@ -21,8 +21,8 @@ LEAST_EXPLAINED = 0.05
 MOST_TRIALS = 2_000
 """More trials cost more and do not change the result."""
 NOTHING_LEARNT = (
-    "The trials do not tell which hyperparameters matter: a random forest that learns from some of "
-    "them foretells nothing about the others. More trials may tell."
+    "The trials do not show which hyperparameters matter: a random forest that learns from some of "
+    "them cannot predict the others. More trials may help."
 )
 TREES = 64
 EXCHANGES = 3

@@ -137,13 +137,13 @@ def columns_that_count(story: Story) -> Markup:
     if not story.columns:
         return join_markup()
     said = (
-        f"How much worse the {story.metric.name} of the {story.superlative} pipeline gets, on "
-        "rows that it has not learnt from, when the values of a column change places among them. "
-        "Of columns that tell the same, each may seem to count for little."
+        f"How much worse the {story.metric.name} of the {story.superlative} pipeline gets on "
+        "rows that it has not learnt from, if the values of a column are shuffled. When columns "
+        "carry the same information, each can look unimportant."
     )
     shown = [each for each in story.columns if each.is_sure][:MOST_EFFECTS]
     if not shown:
-        rest = paragraph("No column counts for more than chance.", kind="empty")
+        rest = paragraph("No column has an effect beyond chance.", kind="empty")
         return section("columns", "Which columns count", paragraph(said), rest)
     rows = [
         element(
@@ -156,7 +156,9 @@ def columns_that_count(story: Story) -> Markup:
     ]
     parts = [paragraph(said), element("table", element("tbody", rows), class_="bars")]
     if left := len(story.columns) - len(shown):
-        parts.append(paragraph(f"{count_text(left, 'column')} of less or no sure effect left out."))
+        parts.append(
+            paragraph(f"{count_text(left, 'column')} with smaller or unsure effects left out.")
+        )
     return section("columns", "Which columns count", *parts)
 
 
@@ -179,8 +181,8 @@ def _effects_note(found: Importance) -> str:
     said = (
         "The share of the differences among trials that a hyperparameter explains, alone and "
         "together with others, by a random forest of "
-        f"{count_text(found.trials, 'trial')}. The forest foretells {found.explained:.0%} of the "
-        "differences in rank of trials it has not seen"
+        f"{count_text(found.trials, 'trial')}. The forest predicts {found.explained:.0%} of the "
+        "differences in rank between trials that it has not seen"
     )
     if found.explained < WEAK_FOREST:
         return said + ": too little to rely on, so take these bars as hints."

@@ -22,7 +22,7 @@ def check_defaults(definition: Definition, parameters: Sequence[Parameter], rule
     if doubtful:
         raise SpaceError(
             "a space must be one that ConfigSpace accepts, but it cannot tell whether "
-            f"'{min(doubtful)}' is active by default, for its parent is not: use another "
+            f"'{min(doubtful)}' is active by default, because its parent is not: use another "
             "condition than 'not equal' there",
             rule="unclear-default",
             field=min(doubtful),

@@ -49,8 +49,8 @@ class TableColumns:
     def __post_init__(self) -> None:
         if self.space is not None and self.ignored:
             raise UsageError(
-                f"a space says itself what is no hyperparameter, but '{self.ignored[0]}' was to be "
-                "ignored as well: remove it from the space",
+                "columns can be ignored only if the space is inferred, but got a space and "
+                f"'{self.ignored[0]}': remove it from the space",
                 rule="ignored-beside-space",
                 field="ignored",
                 value=self.ignored[0],

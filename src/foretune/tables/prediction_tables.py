@@ -67,8 +67,8 @@ class NumberFormatCheck:
             elif not column.decimal and "." in marks and not self._units.get(column.name):
                 apart.append(column.name)
         said = {
-            "Read with another decimal mark than the model's own table has": other,
-            "Read as numbers with thousands apart, unlike in the model's own table": apart,
+            "Read with another decimal mark than the table of the fit": other,
+            "Read as numbers with separated thousands, unlike in the table of the fit": apart,
         }
         return [f"{what}: {quote_names(names)}." for what, names in said.items() if names]
 
@@ -82,7 +82,7 @@ class NumberFormatCheck:
             return []
         return [
             f"Read as numbers, although their units differ: {', '.join(several)}. Convert them to "
-            "the unit that the model's own table has."
+            "the unit of the table of the fit."
         ]
 
     def _other_units(self) -> list[str]:
@@ -98,7 +98,7 @@ class NumberFormatCheck:
         if not other:
             return []
         return [
-            "Read as numbers, although the model's own table has another unit: "
+            "Read as numbers, although the table of the fit has another unit: "
             f"{', '.join(other)}. Convert them to that unit."
         ]
 

@@ -291,7 +291,7 @@ def _as_numbers_instead(known: "pd.Series[Any]") -> str:
     if not others or 2 * len(others) >= len(known):
         return ""
     return (
-        f", or, if it is meant to be a number, mend cells such as '{others[0]}' or leave their "
+        f", or, if it is meant to be a number, correct cells such as '{others[0]}' or leave their "
         "rows out"
     )
 

@@ -22,12 +22,12 @@ from foretune.tables.vocabulary import MOST_TEXTS
 LEAST_OF_A_CLASS = 5
 MANY_COLUMNS = 1000
 NO_TIME_FOR_TEXTS = (
-    "text that differs in most rows, whose words do not help or were not looked at, because the "
-    "time for that was up"
+    "text that differs in most rows and whose words do not help, or were not tested for lack of "
+    "time"
 )
 WRITTEN = {
     ",": "with a decimal comma",
-    ".": "with thousands apart, with a unit, or with brackets or a sign behind for a minus",
+    ".": "with separated thousands, with a unit, or with brackets or a trailing sign for minus",
 }
 """How numbers are written, for each decimal mark."""
 
@@ -116,15 +116,15 @@ def _gap_notes(schema: Schema) -> list[str]:
     if not gaps:
         return []
     return [
-        f"Taken as missing, beside numbers or dates: {', '.join(gaps)}. Where that stands for a "
-        "value, write the value instead."
+        f"Read as missing beside numbers or dates: {', '.join(gaps)}. If it stands for a value, "
+        "write the value instead."
     ]
 
 
 def _column_notes(schema: Schema, facts: TableFacts) -> list[str]:
     notes = [
-        f"The texts of '{column.name}' are learnt from by their words, of which "
-        f"{len(column.words):,} repeat: {quote_names(column.words)}."
+        f"The texts of '{column.name}' count by their words. {len(column.words):,} words repeat: "
+        f"{quote_names(column.words)}."
         for column in schema.columns
         if column.words
     ]
@@ -136,9 +136,8 @@ def _column_notes(schema: Schema, facts: TableFacts) -> list[str]:
         )
     if facts.columns_cut_short:
         notes.append(
-            "There was no time to see in all columns whether texts are numbers or dates: those "
-            "that were not looked at are learnt from as categories if they repeat. Give more "
-            "--time."
+            "There was no time to search all texts for numbers and dates. The other texts are "
+            "categories if they repeat. Give more --time."
         )
     for kind, why in UNUSED.items():
         cut_short = kind is ColumnKind.TEXT and facts.texts_cut_short
@@ -150,8 +149,8 @@ def _column_notes(schema: Schema, facts: TableFacts) -> list[str]:
     columns = len(schema.features) - sum(len(column.words) for column in schema.columns)
     if columns > MANY_COLUMNS:
         notes.append(
-            f"There are {columns:,} columns to learn from: every trial takes longer, "
-            "and pipelines that select columns are worth more."
+            f"There are {columns:,} columns to learn from: every trial takes longer, and pipelines "
+            "that select columns are more useful."
         )
     return notes
 
@@ -163,8 +162,7 @@ def _role_notes(roles: ColumnRoles, known: pd.DataFrame) -> list[str]:
     gaps = 0 if roles.group is None else int(known[roles.group].isna().sum())
     if gaps:
         notes.append(
-            f"Rows without a '{roles.group}', each taken for one of its own: {gaps:,} of "
-            f"{len(known):,}."
+            f"Rows without a '{roles.group}', each a group of its own: {gaps:,} of {len(known):,}."
         )
     return notes
 
@@ -177,7 +175,7 @@ def _odd_text_notes(inspected: Sequence[InspectedColumn]) -> list[str]:
     if not shown:
         return []
     return [
-        f"Not read as numbers or dates, because some values are none: {', '.join(shown)}. Where "
+        f"Not read as numbers or dates, because some values are neither: {', '.join(shown)}. If "
         "those stand for missing values, leave them empty in the file."
     ]
 
@@ -192,9 +190,8 @@ def points_notes(names: Sequence[str]) -> list[str]:
     if not names:
         return []
     return [
-        f"Read with a decimal point, although others have a comma: {quote_names(names)}. Where "
-        "points "
-        "divide thousands there, remove them from the file."
+        f"Read with a decimal point, although others have a comma: {quote_names(names)}. If the "
+        "points separate thousands, remove them from the file."
     ]
 
 
@@ -217,7 +214,7 @@ def _too_large_notes(inspected: Sequence[InspectedColumn]) -> list[str]:
     if not too_large:
         return []
     return [
-        f"Values that are infinite or beyond {LARGEST:g}, taken as missing: "
+        f"Values that are infinite or beyond {LARGEST:g}, read as missing: "
         f"{sum(too_large.values()):,} in {quote_names(list(too_large))}."
     ]
 

@@ -143,7 +143,7 @@ def target_numbers(column: "pd.Series[Any]", target: str) -> Floats:
         others = list(dict.fromkeys(not_numbers(column)))
         raise UsageError(
             f"the target of a regression must be finite numbers, but '{target}' holds "
-            f"{quote_names(others, MOST_SHOWN)}: mend those rows or {remedy}",
+            f"{quote_names(others, MOST_SHOWN)}: correct those rows or {remedy}",
             rule="target-is-no-number",
             field=target,
             value=others,
@@ -183,7 +183,7 @@ def target_classes(
     if pd.api.types.is_float_dtype(column.dtype) and np.isinf(column.to_numpy(np.float64)).any():
         raise UsageError(
             f"the classes of a target must be finite where they are numbers, but '{target}' holds "
-            "infinite ones: mend those rows or leave them out",
+            "infinite ones: correct those rows or leave them out",
             rule="infinite-class",
             field=target,
         )

@@ -102,7 +102,7 @@ def _say_no_hyperparameters(cells: Columns) -> None:
         f"{option} {shlex.quote(_join_names(meant))}" for option, meant in options.items()
     )
     _warn(
-        f"{quote_names(names)}: taken for hyperparameters, but probably none; if so, import again "
+        f"{quote_names(names)}: read as hyperparameters, but probably none. If so, import again "
         f"with {said}",
         "doubtful-columns",
         tuple(names),

@@ -184,8 +184,8 @@ def _metrics(
     shown = ", ".join(f"'{name}'" for name in list(known)[:MOST_NAMED]) or "none"
     if not wanted:
         raise ExperienceError(
-            f"it must be said which metric counts and which way is better, but '{source}' does not "
-            f"tell: name one of {shown}, such as --value NAME:min",
+            f"a metric and its direction must be named, because '{source}' does not say which one "
+            f"counts: name one of {shown}, such as --value NAME:min",
             rule="unnamed-metric",
             value=source,
         )

@@ -96,7 +96,7 @@ def infer_space(
     for parameter, column in cells.items():
         if parameter not in activities and known[parameter] < len(column):
             raise ExperienceError(
-                f"a hyperparameter may be missing only where another one says so, but "
+                f"a hyperparameter may be missing only if another one decides it, but "
                 f"'{parameter}' is missing in {len(column) - known[parameter]} of "
                 f"{len(column)} rows and no other hyperparameter explains where: fill the gaps, "
                 f"leave it out (--ignore '{parameter}'), or give the space as a file",
@@ -161,7 +161,7 @@ def _choice_of(
     if len(set(choices)) < len(choices):
         raise ExperienceError(
             f"the choices of a hyperparameter must differ, but those of '{name}' hold truth "
-            "values as well as 1 or 0, which are taken for the same: write them in one way",
+            "values as well as 1 or 0, which count as equal: write them in one way",
             rule="truth-and-number",
             field=name,
         )

@@ -49,11 +49,11 @@ def _explain(url: str, cause: BaseException) -> UsageError:
     if isinstance(cause, (InterfaceError, OperationalError)) and not is_sqlite(url):
         return StoreAwayError(
             f"the store '{hide_passwords(url)}' must be within reach, but it says: {first}; once "
-            "that is mended, the same command resumes",
+            "that is repaired, the same command resumes",
             rule="store-away",
         )
     return UsageError(
         f"the store '{hide_passwords(url)}' must be within reach and of this version of Optuna, "
-        f"but it says: {first}; once that is mended, the same command resumes",
+        f"but it says: {first}; once that is repaired, the same command resumes",
         rule="store-refused",
     )

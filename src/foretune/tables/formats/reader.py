@@ -180,7 +180,9 @@ def form_notes(path: Path) -> list[str]:
     notes = [told[encoding]] if encoding in told else []
     if title:
         first = title[0].strip(f'{form.separator}" \r\n')
-        notes.append(f"What is above the names of the columns, '{first}', was taken for a title.")
+        notes.append(
+            f"What stands above the names of the columns, '{first}', was taken for a title."
+        )
     return notes
 
 
