@@ -167,7 +167,7 @@ BAD = {
     "infinite class": (
         {"x": X, "y": [1, 2, np.inf] * 10},
         "y",
-        "must be finite where they are numbers, but 'y' holds infinite ones: mend",
+        "must be finite where they are numbers, but 'y' holds infinite ones: correct",
     ),
     "infinite target": ({"x": X, "y": [np.inf, *np.linspace(0, 1, N - 1)]}, "y", "finite numbers"),
 }

@@ -56,8 +56,8 @@ def weights_in(column: str, given: "pd.Series[Any]", mark: TableMark, *, of: str
     if wrong.any():
         raise UsageError(
             f"weights must be finite numbers of at least 0, but {wrong.sum():,} of {len(values):,} "
-            f"rows{of} have something else in '{column}', such as '{given[wrong].iloc[0]}': correct "
-            "them or leave those rows out",
+            f"rows{of} have something else in '{column}', such as '{given[wrong].iloc[0]}': "
+            "correct them or leave those rows out",
             rule="weights-are-numbers",
             field=column,
             value=given[wrong].iloc[0],
