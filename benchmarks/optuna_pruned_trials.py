@@ -16,6 +16,7 @@ runs that are missing in --out.
 import argparse
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,18 +35,36 @@ AT = (1, 2, 5)
 """Complete runs after which regret is reported."""
 
 
-class Worst(PrunedLosses):
-    def estimate(self, trial: FrozenTrial) -> tuple[float, ...]:  # noqa: ARG002
-        return tuple(self._worst.tolist())
-
-
+@dataclass
 class Value(PrunedLosses):
+    """Believes the last value that a pruned trial reported."""
+
     def estimate(self, trial: FrozenTrial) -> tuple[float, ...]:
         value = self.signs[0] * trial.intermediate_values[trial.last_step]
-        return (value,) if np.isfinite(value) else tuple(self._worst.tolist())
+        return (value,) if np.isfinite(value) else super().estimate(trial)
 
 
-BELIEFS = {"worst": Worst, "value": Value, "shifted": PrunedLosses}
+@dataclass
+class Shifted(Value):
+    """Believes that a pruned trial would have changed as complete ones did from its step on."""
+
+    complete: list[tuple[dict[int, float], float]] = field(default_factory=list)
+
+    def learn(self, trial: FrozenTrial, losses: np.ndarray) -> None:
+        super().learn(trial, losses)
+        self.complete.append((trial.intermediate_values, float(losses[0])))
+
+    def estimate(self, trial: FrozenTrial) -> tuple[float, ...]:
+        step = trial.last_step
+        changes = [
+            last - self.signs[0] * values[step] for values, last in self.complete if step in values
+        ]
+        if not np.isfinite(trial.intermediate_values[step]):
+            return super().estimate(trial)
+        return (super().estimate(trial)[0] + float(np.median(changes)),)
+
+
+BELIEFS = {"worst": PrunedLosses, "value": Value, "shifted": Shifted}
 
 
 class CurveTask:

@@ -1,7 +1,7 @@
-"""A drop-in for scikit-learn's RandomizedSearchCV that learns while it searches, and from the past.
+"""A replacement for scikit-learn's RandomizedSearchCV and HalvingRandomSearchCV that learns.
 
-scikit-learn evaluates, ranks and refits; which candidates it evaluates is chosen here, batch by
-batch.
+Candidates are chosen here, batch by batch. scikit-learn evaluates and ranks them, and fits the
+best one again.
 """
 
 import sys
@@ -15,16 +15,23 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
-from sklearn.model_selection import check_cv
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from foretune.errors import ExperienceError, ForetuneWarning, UsageError
-from foretune.experience import Direction, Experience, Metric, Status
-from foretune.experience.alignment.restriction import in_other_space
-from foretune.integrations.estimator_space import SearchSpace
-from foretune.integrations.search_loop import Candidate, CandidateLoop, metric_names, scores_of
+from foretune.errors import UsageError
+from foretune.experience import Experience
+from foretune.integrations.estimator_space import SearchSpace, own_name
+from foretune.integrations.search_experience import drop_ambiguous_counts, make_experience
+from foretune.integrations.search_loop import Candidate, CandidateLoop, metric_names
+from foretune.integrations.search_resource import (
+    ROWS,
+    Resource,
+    SameSplits,
+    ShareOfSplits,
+    check_resource,
+    plan_resource,
+)
 from foretune.methods.contracts import Prior, Target
 from foretune.search import Method, Optimizer, method
 from foretune.search.arguments import carry_over_past, load_experience, load_prior
@@ -32,15 +39,13 @@ from foretune.search.prior_cache import prior_of
 from foretune.space import Space
 
 DEFAULT = "auto"
-"""The method that is used where none is named."""
+"""The method that is used if none is named."""
 SCORE = "score"
 """What scikit-learn calls the only metric."""
-CHOSEN_BY = "chosen_by"
-"""The column of `cv_results_` that says what chose a candidate."""
 NO_SPLITS = "No fits were performed"
-"""How scikit-learn begins its error where `cv` gives no splits, as a used-up generator does."""
+"""How scikit-learn begins its error if `cv` gives no splits, for example a used-up generator."""
 ON_THE_WAY = ("foretune", "sklearn", "joblib")
-"""Packages whose functions lie between a line of the user's and the search."""
+"""Packages whose functions are called between a line of the user and the search."""
 
 Results: TypeAlias = dict[str, Any]
 Evaluate: TypeAlias = Callable[..., Results]
@@ -53,18 +58,27 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         estimator: anything with `fit`, and with `score` unless `scoring` is given.
         space: what may be set: a dict of lists (choices), tuples (ranges) and distributions of
             scipy.stats; a `Space`; or a ConfigurationSpace. Names are scikit-learn's (`clf__C`).
-            What a choice brings along stands in a dict: {"kernel": {"rbf": {}, "poly":
-            {"degree": (2, 5)}}}; other choices leave it as the estimator has it.
-        experience: what earlier searches found, or the path of it; see `to_experience`. The space
-            may have changed since: a warning says what of it is used. What earlier searches did not
-            set was as the estimator has it.
-        prior: what a method has learnt from experience before, or the path of it.
-        method: an entry of the registry (`foretune methods`); `auto` if not given.
-        n_iter: how many candidates; fewer where the space has fewer.
+            Hyperparameters that belong to a choice are in a dict: {"kernel": {"rbf": {}, "poly":
+            {"degree": (2, 5)}}}. With other choices they stay as the estimator has them.
+        experience: what earlier searches found, or its path; see `to_experience`. The space may
+            have changed since: a warning says which part is used. What earlier searches did not
+            set had the value of the estimator.
+        prior: what a method has learnt from experience before, or its path.
+        method: an entry of the registry (`foretune methods`). Default: `auto`.
+        n_iter: the number of candidates, or fewer if the space has fewer.
         missing: what to do with past runs that lack a value, as for `Experience.in_space`.
+        resource: stop poor candidates early. All candidates begin with few resources, and one of
+            `factor` goes on with more: `n_samples` (rows to learn from), or a hyperparameter of the
+            estimator, such as `n_estimators`. `cv_results_` has the columns `iter` and
+            `n_resources`.
+        min_resources: of the first iteration: a number, "smallest", or "exhaust", with which the
+            last iteration has `max_resources`.
+        max_resources: a number, or "auto" for all rows.
+        factor: one of `factor` candidates goes on to the next iteration.
 
-    All other arguments are those of `RandomizedSearchCV`. Of several metrics the one that `refit`
-    names is optimised; all of them where it names none. Ctrl-C ends the search with what was found.
+    All other arguments are those of `RandomizedSearchCV`. If there are several metrics, the one
+    that `refit` names is optimised. If it names none, all of them are; the first one decides which
+    candidates go on. Ctrl-C ends the search with what was found.
 
     Example:
         >>> search = ForetuneSearchCV(SVC(), {"C": (1e-3, 1e3, "log"), "kernel": ["rbf", "poly"]})
@@ -91,6 +105,10 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         error_score: Any = np.nan,
         return_train_score: bool = False,
         missing: str = "default",
+        resource: str | None = None,
+        min_resources: int | str = "exhaust",
+        max_resources: int | str = "auto",
+        factor: float = 3,
     ) -> None:
         super().__init__(
             estimator,
@@ -110,31 +128,33 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.n_iter = n_iter
         self.random_state = random_state
         self.missing = missing
+        self.resource = resource
+        self.min_resources = min_resources
+        self.max_resources = max_resources
+        self.factor = factor
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> "ForetuneSearchCV":
+        """Search, and fit the best candidate again; arguments as for `RandomizedSearchCV`."""
+        if self.resource == ROWS:
+            classes = len(np.unique(y)) if is_classifier(self.estimator) else 1
+            self._rows, self._classes = _num_samples(X), classes
+        super().fit(X, y, **params)
+        return self
 
     def to_experience(
         self, task_name: str, *, meta_features: Mapping[str, float] | None = None
     ) -> Experience:
-        """What this search has found, for later ones.
+        """Return what this search has found, for later ones.
 
-        Join several with `Experience.merge`.
+        Join several with `Experience.merge`. With a resource, the scores of a candidate are its
+        curve, and candidates that did not reach the last iteration have the status STOPPED.
         """
         check_is_fitted(self, "cv_results_")
-        results, n = self.cv_results_, len(self.configs_)
-        names = metric_names(results)
-        # What stands in for the score of a failed fit is a wish of the user's, not a score.
-        values = np.where(self.failed_[:, None], np.nan, scores_of(results, names))
-        done = np.isfinite(values).any(axis=1)
-        return Experience.build(
-            self.space_,
-            [Metric(self._metric_record_name(name), Direction.MAX) for name in names],
-            [task_name],
-            np.zeros(n, dtype=np.int64),
-            self.space_.encode(self.configs_),
-            np.arange(n),
-            values,
-            status=np.where(done, Status.DONE, Status.FAILED),
-            seconds=self.n_splits_ * (results["mean_fit_time"] + results["mean_score_time"]),
-            meta_features={task_name: dict(meta_features)} if meta_features else None,
+        return make_experience(
+            self,
+            task_name,
+            dict(meta_features or {}),
+            {name: self._metric_record_name(name) for name in metric_names(self.cv_results_)},
         )
 
     # What scikit-learn calls
@@ -153,7 +173,8 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         metrics = self._metrics()
         optimizer = self._optimizer(space, metrics)
-        loop = CandidateLoop(optimizer, space, metrics, effective_n_jobs(self.n_jobs))
+        resource = self._plan_resource(space)
+        loop = CandidateLoop(optimizer, space, metrics, effective_n_jobs(self.n_jobs), resource)
         results = self._evaluate_batches(loop, evaluate_candidates)
         if loop.missing:
             results.update(self._with_failures(loop))
@@ -161,11 +182,41 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.space_: Space = space.space
         self.failed_ = np.array(loop.failed)
         self.configs_ = [candidate.suggestion.config for candidate in loop.tried]
+        if resource is not None:
+            counts = np.bincount([each.iteration for each in loop.tried]).tolist()
+            self.n_candidates_, self.n_iterations_ = counts, len(counts)
+            self.n_resources_ = list(resource.amounts[: len(counts)])
+            self.min_resources_, self.max_resources_ = resource.amounts[0], resource.amounts[-1]
+
+    def _plan_resource(self, space: SearchSpace) -> Resource | None:
+        """Return how many resources each iteration has; None if all candidates have the same."""
+        if self.resource is None:
+            return None
+        check_resource(self.resource, self.estimator, [own_name(n) for n in space.space.names])
+        on_rows = self.resource == ROWS
+        return plan_resource(
+            self.resource,
+            least=self.min_resources,
+            most=self.max_resources,
+            factor=self.factor,
+            candidates=self.n_iter,
+            rows=self._rows if on_rows else 0,
+            classes=self._classes if on_rows else 1,
+        )
+
+    @staticmethod
+    def _select_best_index(refit: Any, refit_metric: str, results: Results) -> int:
+        """Return the best candidate of the last iteration in which one has a score."""
+        if callable(refit) or "iter" not in results:
+            return int(BaseSearchCV._select_best_index(refit, refit_metric, results))
+        scores, iterations = results[f"mean_test_{refit_metric}"], results["iter"]
+        last = max(np.asarray(iterations)[np.isfinite(scores)], default=0)
+        return int(np.nanargmax(np.where(np.equal(iterations, last), scores, -np.inf)))
 
     def _format_results(
         self, candidate_params: Any, n_splits: int, out: Any, more_results: Any = None
     ) -> Results:
-        """The tables of what was evaluated so far; kept, because failures are added at the end."""
+        """Return the tables of all results so far. Failures are added to them at the end."""
         self._formatted = (candidate_params, n_splits, out, more_results)
         results: Results = super()._format_results(candidate_params, n_splits, out, more_results)
         return results
@@ -173,25 +224,29 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
     # Trials
 
     def _evaluate_batches(self, loop: CandidateLoop, evaluate_candidates: Evaluate) -> Results:
-        """The tables of all batches that scikit-learn could evaluate."""
-        # What is no splitter may be a generator, which scikit-learn has used up and keeps.
+        """Return the tables of all batches that scikit-learn could evaluate."""
+        # A generator is used up now, and scikit-learn keeps what it gave.
         kept = isinstance(self.cv, Iterable) and not hasattr(self.cv, "split")
-        splits = None if kept else SameSplits(self.cv, is_classifier(self.estimator))
+        own = SameSplits(self.cv, is_classifier(self.estimator), self._seed)
+        splits = None if kept and self.resource != ROWS else own
         results: Results = {}
         errors: list[ValueError] = []
         try:
             for batch in loop.batches(self.n_iter):
                 parameters = [candidate.parameters for candidate in batch]
-                chosen_by = [candidate.suggestion.reason for candidate in batch]
+                cv: Any = splits
+                if splits is not None and loop.resource is not None and self.resource == ROWS:
+                    rows = loop.resource.amounts[batch[0].iteration]
+                    cv = ShareOfSplits(splits, rows / self._rows)
                 try:
                     results = evaluate_candidates(
-                        parameters, cv=splits, more_results={CHOSEN_BY: chosen_by}
+                        parameters, cv=cv, more_results=loop.columns(batch)
                     )
                 except ValueError as error:
                     if str(error).startswith(NO_SPLITS):
                         raise _no_splits() from error
                     if splits is not None and not splits.drawn:
-                        raise  # how the rows are split is no matter of the candidates
+                        raise  # the rows could not be split
                     errors.append(self._failure(error, parameters))
                     loop.give_up(batch)
                 else:
@@ -206,22 +261,22 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         return results
 
     def _follow(self, loop: CandidateLoop, batch: Sequence[Candidate], results: Results) -> None:
-        """Optimise what the results hold, where only they tell: a function scored."""
+        """Optimise the metrics that a scoring function returned; only its results name them."""
         metrics = self._metrics(metric_names(results))
         if metrics != loop.metrics:
             optimizer = self._optimizer(loop.space, metrics)
             loop.change(optimizer, metrics, batch)
 
     def _failure_mask(self) -> list[bool]:
-        """Of each candidate in the tables, whether one of its fits failed."""
+        """Return for each candidate in the tables whether one of its fits failed."""
         _, n_splits, out, _ = self._formatted
         failed = [fit["fit_error"] is not None for fit in out]
         return [any(failed[first : first + n_splits]) for first in range(0, len(out), n_splits)]
 
     def _failure(self, error: ValueError, parameters: Sequence[Mapping[str, Any]]) -> ValueError:
-        """Judge the error by which scikit-learn refuses a batch of which every fit has failed.
+        """Return the error of a batch whose fits all failed, or raise it if it is a mistake.
 
-        It may have one candidate only, and the next ones may do better.
+        The next candidates may do better.
         """
         if self.error_score == "raise":
             raise error
@@ -231,22 +286,18 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         return error
 
     def _with_failures(self, loop: CandidateLoop) -> Results:
-        """The tables with the candidates of failed batches in their places."""
-        candidates, n_splits, out, more = self._formatted
-        failure = self._like_a_failure(out[0])
-        candidates, out, chosen_by = list(candidates), list(out), list(more[CHOSEN_BY])
+        """Return the tables with the candidates of failed batches in their places."""
+        _, n_splits, out, _ = self._formatted
+        failure, out = self._like_a_failure(out[0]), list(out)
         for position in loop.missing:
-            candidate = loop.tried[position]
-            candidates.insert(position, candidate.parameters)
-            chosen_by.insert(position, candidate.suggestion.reason)
             out[position * n_splits : position * n_splits] = [failure] * n_splits
-        results: Results = super()._format_results(
-            candidates, n_splits, out, {CHOSEN_BY: chosen_by}
-        )
+        parameters = [candidate.parameters for candidate in loop.tried]
+        columns = loop.columns(loop.tried)
+        results: Results = super()._format_results(parameters, n_splits, out, columns)
         return results
 
     def _like_a_failure(self, outcome: Mapping[str, Any]) -> dict[str, Any]:
-        """The outcome of one fit as it had been if the fit had failed, in a time unknown."""
+        """Return an outcome of one fit as if it had failed in an unknown time."""
         error = self.error_score
         scores = {
             name: dict.fromkeys(of, error) if isinstance(of, dict) else error
@@ -258,21 +309,21 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
     # What is optimised, and how
 
     def _metrics(self, known: Sequence[str] = (SCORE,)) -> tuple[str, ...]:
-        """The names of scikit-learn for what is optimised.
+        """Return scikit-learn's names for the metrics that are optimised.
 
-        known: what was measured; a function that scores names its metrics only in its results.
+        known: what was measured. A scoring function names its metrics only in its results.
         """
         several = isinstance(self.scoring, Iterable) and not isinstance(self.scoring, str)
         if isinstance(self.refit, str) and (several or callable(self.scoring)):
             return (self.refit,)
         if several:
             return tuple(self.scoring)
-        # With refit=True there can only be one metric, as scikit-learn has it.
+        # With refit=True scikit-learn allows one metric only.
         free = callable(self.refit) or not self.refit
         return tuple(known) if callable(self.scoring) and free else (SCORE,)
 
     def _metric_record_name(self, metric: str) -> str:
-        """The name by which searches with and without other metrics know the same one."""
+        """Return the name of a metric that does not depend on the other metrics of a search."""
         return self.scoring if metric == SCORE and isinstance(self.scoring, str) else metric
 
     def _optimizer(self, space: SearchSpace, metrics: Sequence[str]) -> Optimizer:
@@ -290,7 +341,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         return prior_of(chosen, past, seed=self._seed)
 
     def _fitting(self, past: Experience, space: SearchSpace, metrics: Sequence[str]) -> Experience:
-        """What earlier searches say about this one: in its space, by its metrics."""
+        """Return the past in the space of this search, with its metrics."""
         recorded = [metric.name for metric in past.metrics]
         wanted = [self._metric_record_name(name) for name in metrics]
         if not set(wanted) <= set(recorded):
@@ -305,7 +356,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
             wanted = recorded[:1]
         unset = space.values_of(self.estimator, past=past.space)
         level = _level_of_the_user()
-        past = _drop_ambiguous_counts(
+        past = drop_ambiguous_counts(
             past.with_metrics(wanted), space, self.estimator, stacklevel=level + 1
         )
         return carry_over_past(
@@ -313,40 +364,10 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         )
 
 
-def _drop_ambiguous_counts(
-    past: Experience, space: SearchSpace, estimator: Any, *, stacklevel: int
-) -> Experience:
-    """Past runs without those that have a count for a share, or a share for a count."""
-    confused = space.find_ambiguous_counts(past.configs, estimator)
-    runs = {name: int(which[past.config_index].sum()) for name, which in confused.items()}
-    if not any(runs.values()):
-        return past
-    kept = np.flatnonzero(~np.any(list(confused.values()), axis=0))
-    known = in_other_space(past, past.configs.take(kept), kept)
-    which = ", ".join(f"{n:,} of {len(past):,} by '{name}'" for name, n in runs.items() if n)
-    if known is None:
-        raise ExperienceError(
-            "an experience must hold counts (1) where the space has counts, and shares (1.0) where "
-            f"it has shares, but it holds no such run ({which}): search what it holds, or leave "
-            "the experience out",
-            rule="counts-and-shares",
-            field="experience",
-            value=runs,
-        )
-    said = (
-        "past runs are left out that have a count (1) where the space has shares (1.0), or the "
-        f"other way round: {which}"
-    )
-    warnings.warn(
-        ForetuneWarning(said, rule="counts-and-shares", value=runs), stacklevel=stacklevel
-    )
-    return known
-
-
 def _level_of_the_user() -> int:
-    """The stack level, for a warning of the caller's, of the line that asked for the search.
+    """Return the stack level of the user's line, for a warning of the caller.
 
-    How far that is depends on scikit-learn: its versions wrap `fit`, and so do its searches.
+    It depends on the version of scikit-learn, which wraps `fit`.
     """
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and _package_of(frame) in ON_THE_WAY:
@@ -369,25 +390,10 @@ def _no_splits() -> UsageError:
 
 
 def _no_result_error(errors: Sequence[ValueError], candidates: int) -> ValueError:
-    """The error of a search without any result; scikit-learn counts the fits of one batch only."""
+    """Return the error of a search without any result; scikit-learn counts one batch only."""
     if len(errors) == 1:
         return errors[0]
     return ValueError(
         f"None of the {candidates} candidates could be evaluated, in {len(errors)} batches. Of the "
         f"first batch scikit-learn says:\n{errors[0]}"
     )
-
-
-class SameSplits:
-    """The splits that `cv` stands for, drawn once: candidates of all batches meet the same ones."""
-
-    def __init__(self, cv: Any, classifier: bool) -> None:
-        self._cv, self._classifier = cv, classifier
-        self.drawn: list[Any] = []
-
-    def split(self, X: Any, y: Any = None, **params: Any) -> list[Any]:
-        """(rows to learn from, rows to score on), as at the first call."""
-        if not self.drawn:
-            splitter = check_cv(self._cv, y, classifier=self._classifier)
-            self.drawn = list(splitter.split(X, y, **params))
-        return self.drawn

@@ -4,13 +4,10 @@ import math
 import pickle
 from collections.abc import Sequence
 
-import numpy as np
 import optuna
-import pytest
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import TrialState
 
 from foretune.integrations.optuna import ForetunePruner, ForetuneSampler
-from foretune.integrations.optuna.pruned_losses import PrunedLosses
 from foretune.methods.stopping import AsyncHalving, MedianStopping, StepRange
 from foretune.stores.optuna.past_studies import past_studies
 from tests.refusals import refuses
@@ -125,37 +122,6 @@ def test_mistakes_are_named():
         ForetunePruner("hyperband")
     with refuses("unknown-policy", value="ashe"):
         ForetunePruner("ashe")
-
-
-# What the sampler makes of pruned trials
-
-
-def curve(values: Sequence[float], *, pruned: bool = False) -> FrozenTrial:
-    return optuna.trial.create_trial(
-        state=TrialState.PRUNED if pruned else TrialState.COMPLETE,
-        value=values[-1],
-        intermediate_values=dict(enumerate(values, 1)),
-    )
-
-
-def test_a_pruned_trial_is_believed_to_change_as_complete_trials_did():
-    losses = PrunedLosses([1.0])
-    for values in ([0.9, 0.5, 0.4], [0.8, 0.6, 0.2], [0.7, 0.6, 0.5]):
-        losses.learn(curve(values), np.array(values[-1:]))
-    # From step 1 to the end the complete ones fell by 0.5, 0.6 and 0.2, from step 2 by 0.1, 0.4
-    # and 0.1.
-    assert losses.estimate(curve([0.95], pruned=True)) == pytest.approx((0.45,))
-    assert losses.estimate(curve([0.95, 0.9], pruned=True)) == pytest.approx((0.8,))
-
-
-def test_a_pruned_trial_without_a_usable_report_is_as_bad_as_the_worst():
-    losses = PrunedLosses([-1.0])
-    losses.learn(curve([0.5, 0.7]), np.array([-0.7]))
-    losses.learn(curve([0.4, 0.6]), np.array([-0.6]))
-    silent = optuna.trial.create_trial(state=TrialState.PRUNED)
-    assert losses.estimate(silent) == (-0.6,)
-    assert losses.estimate(curve([math.nan], pruned=True)) == (-0.6,)
-    assert losses.estimate(curve([0.3], pruned=True)) == pytest.approx((-0.5,))
 
 
 def test_pruned_trials_keep_their_curves_as_experience():

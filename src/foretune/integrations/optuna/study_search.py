@@ -146,11 +146,11 @@ class StudySearch:
         them, the same configuration would be suggested again and again.
         """
         pruned = trial.state is TrialState.PRUNED and not infeasible(trial.system_attrs)
-        if pruned and not self._pruned.can_estimate:
+        if pruned and self._pruned.worst is None:
             self._unranked.append(trial)
             return
         yield self._outcome(space, trial)
-        if self._pruned.can_estimate and self._unranked:
+        if self._pruned.worst is not None and self._unranked:
             yield from [self._outcome(space, earlier) for earlier in self._unranked]
             self._unranked = []
 
