@@ -4,10 +4,12 @@ import re
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from foretune.cli.fit_result import _no_better
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_the_columns_that_count_are_named(foretune, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("FORETUNE_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)

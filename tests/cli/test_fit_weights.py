@@ -2,10 +2,12 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
 QUICK = ("--trials", 1, "--only", "naive_bayes", "--method", "random", "--jobs", 1, "--no-transfer")
 
 
+@pytest.mark.usefixtures("trials_here")
 def test_rows_are_weighed_in_the_search_and_on_the_test_table(foretune, tmp_path, monkeypatch):
     """Half of the rows say the opposite of the others, and count a ninth."""
     monkeypatch.setenv("FORETUNE_HOME", str(tmp_path / "home"))

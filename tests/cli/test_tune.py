@@ -5,7 +5,9 @@ import re
 import shlex
 import sys
 import warnings
+from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -39,6 +41,9 @@ def mended(config):
         raise ValueError("not yet")
     return config["x"]
 
+def stopped(config):
+    raise KeyboardInterrupt
+
 def talkative(config):
     print("hello")
     return config["x"]
@@ -46,12 +51,28 @@ def talkative(config):
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
+def in_processes(tmp_path, monkeypatch):
+    """A folder with a program; trials run in worker processes."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.path", list(sys.path))
+    monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "tuned_for_tests.py").write_text(PROGRAM)
     (tmp_path / "space.json").write_text(json.dumps(SPACE))
     return tmp_path
+
+
+@pytest.fixture
+def here(trials_here, in_processes):
+    """The same folder, whose trials run in this process."""
+    return in_processes
+
+
+def save_past(path, n=6, direction=Direction.MIN):
+    """Save an experience as the tuning of `number` makes it."""
+    space = resolve_space(Path("space.json"), None)
+    configs = space.sample(n, seed=0)
+    losses = np.array([[config["x"] for config in configs.dicts()]])
+    metrics = [Metric("loss", direction)]
+    Experience.from_matrix(space, configs, ["number"], metrics, {"loss": losses}).save(Path(path))
 
 
 def run(*words):
@@ -61,13 +82,13 @@ def run(*words):
 SEARCH = ("--space", "space.json", "--method", "random")
 
 
-def test_a_function_is_tuned_and_the_study_resumed(here):
+def test_a_function_is_tuned_and_the_study_resumed(in_processes):
     words = ("tuned_for_tests:run", *SEARCH, "--metric", "score", "--direction", "max")
     ended = run(*words, "--trials", 8, "--out", "trials.parquet")
     assert ended.exit_code == 0, ended.output
     assert "8 trials ended" in ended.stderr
     assert "x ValueError: too many" in ended.stderr
-    trials = Experience.open(here / "trials.parquet")
+    trials = Experience.open(in_processes / "trials.parquet")
     assert len(trials) == 8
     best = json.loads(ended.stdout)
     done = trials.status == Status.DONE
@@ -75,20 +96,20 @@ def test_a_function_is_tuned_and_the_study_resumed(here):
     assert best in trials.configs.dicts()
     again = run(*words, "--trials", 10, "--out", "trials.parquet")
     assert again.exit_code == 0, again.output
-    more = Experience.open(here / "trials.parquet")
+    more = Experience.open(in_processes / "trials.parquet")
     assert more.configs.dicts()[:8] == trials.configs.dicts()
     assert len(more) == 10
     assert f"8 of 10 trials: best score {trials.values[done].max():.4g}" in again.stderr
 
 
-def test_a_command_is_tuned_in_several_processes(here):
+def test_a_command_is_tuned_in_several_processes(in_processes):
     program = "import sys; print(float(sys.argv[1]))"
     command = f"{shlex.quote(sys.executable)} -c {shlex.quote(program)} {{x}} {{kind:a:rate}}"
     ended = run("--command", command, *SEARCH, "--trials", 4, "--jobs", 2, "--study", "mine",
                 "--store", "sqlite:///own.db", "--memory", "2GB", "--time-limit", "1h")  # fmt: skip
     assert ended.exit_code == 0, ended.output
     assert "4 trials ended, 0 of them failed" in ended.stderr
-    assert f"Study 'mine' in sqlite:///{here}/own.db" in ended.stderr
+    assert f"Study 'mine' in sqlite:///{in_processes}/own.db" in ended.stderr
 
 
 def test_an_experience_brings_space_and_metric(here):
@@ -224,7 +245,7 @@ def test_a_direction_in_longer_words_is_no_name(here, text, mended):
 
 def test_trials_are_not_written_where_past_runs_or_a_folder_are(here):
     words = ("tuned_for_tests:number", "--trials", 2, *SEARCH)
-    run(*words, "--out", "past.parquet")
+    save_past("past.parquet")
     before = (here / "past.parquet").read_bytes()
     (here / "folder.parquet").mkdir()
     for out, said in [
@@ -238,8 +259,7 @@ def test_trials_are_not_written_where_past_runs_or_a_folder_are(here):
 
 
 def test_a_report_tells_what_was_found_and_from_what(here, monkeypatch):
-    words = ("tuned_for_tests:number", "--trials")
-    run(*words, 6, *SEARCH, "--out", "past.parquet")
+    save_past("past.parquet")
     (here / "now.json").write_text(json.dumps({**SPACE, "mode": ["1", "2"]}))
     typed = [
         "tuned_for_tests:number", "--space", "now.json", "--experience", "past.parquet",
@@ -272,7 +292,7 @@ def test_a_report_is_written_where_nothing_succeeds(here):
 )
 def test_what_cannot_be_assumed_of_past_runs_is_said(here, assumed, said):
     words = ("tuned_for_tests:number", "--trials", 2, *SEARCH)
-    run(*words, "--out", "past.parquet")
+    save_past("past.parquet")
     ended = run(*words, "--experience", "past.parquet", "--assume", assumed)
     assert said in str(ended.exception)
     ended = run(*words, "--assume", assumed)
@@ -281,7 +301,7 @@ def test_what_cannot_be_assumed_of_past_runs_is_said(here, assumed, said):
 
 def test_past_runs_may_have_had_another_name_for_a_hyperparameter(here):
     words = ("tuned_for_tests:number", "--trials")
-    run(*words, 12, *SEARCH, "--out", "now.parquet")
+    save_past("now.parquet")
     now = Experience.open(here / "now.parquet")
     now.renamed({"x": "former"}).save(here / "past.parquet")
     past = ("--experience", "past.parquet", "--method", "ws-gp", "--rename", "former=x")
@@ -345,35 +365,28 @@ def test_files_and_stores_are_read_together(here):
 )
 def test_past_runs_that_do_not_fit_are_said(here, words, said):
     tuned = ("tuned_for_tests:number", "--trials", 2, *SEARCH)
-    run(*tuned, "--out", "past.parquet")
-    run(*tuned, "--direction", "max", "--study", "max", "--out", "max.parquet")
+    save_past("past.parquet")
+    save_past("max.parquet", direction=Direction.MAX)
     assert said in str(run(*tuned, "--store", "new.db", *words).exception)
     assert not (here / "new.db").exists()
 
 
-def test_what_past_tasks_taught_is_kept(here, monkeypatch):
+def test_what_past_tasks_taught_is_kept(here):
     words = ("tuned_for_tests:number", "--trials")
-    run(*words, 6, *SEARCH, "--out", "past.parquet")
+    save_past("past.parquet")
     past = ("--experience", "past.parquet", "--method", "ws-gp")
     first = run(*words, 1, *past, "--store", "first.db")
-
-    def not_again(*_, **__):
-        raise AssertionError("learnt twice")
-
-    monkeypatch.setattr("foretune.search.registry.Method.learn", not_again)
+    [prior] = (here / "cache/priors").iterdir()
+    before = prior.stat().st_ino
     again = run(*words, 1, *past, "--store", "again.db")
     assert (again.exit_code, again.stdout) == (0, first.stdout)
+    # A prior that is learnt again takes the place of the file.
+    assert [*prior.parent.iterdir()] == [prior]
+    assert prior.stat().st_ino == before
 
 
-def test_interruption_says_how_to_go_on(here, monkeypatch):
-    from foretune.run import tuning_loop
-
-    def interrupted(study, *_, **__):
-        study.begin(study.space.defaults().dicts()[0], chosen_by="random")
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(tuning_loop, "tune", interrupted)
-    ended = run("tuned_for_tests:number", *SEARCH, "--trials", 3)
+def test_interruption_says_how_to_go_on(here):
+    ended = run("tuned_for_tests:stopped", *SEARCH, "--trials", 3)
     assert ended.exit_code == 130
     assert "the same command goes on from here" in ended.stderr
 
@@ -473,7 +486,7 @@ def test_without_mlflow_no_store_is_left_behind(here, monkeypatch):
     assert [name for name in sorted(os.listdir(here)) if name != "__pycache__"] == before
 
 
-def test_what_a_function_prints_is_not_on_standard_output(here, capfd):
+def test_what_a_function_prints_is_not_on_standard_output(in_processes, capfd):
     ended = run("tuned_for_tests:talkative", *SEARCH, "--trials", 1)
     assert ended.exit_code == 0, ended.output
     printed = capfd.readouterr()  # by the worker, past this process
