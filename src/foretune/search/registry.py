@@ -202,7 +202,7 @@ _OWN_METHODS: dict[str, Method] = {
         ),
         Method(
             "deeppipe-paper",
-            "deeppipe with the settings of its paper",
+            "deeppipe as published: no learnt mean, standardised losses, fitted kernel",
             lazy_learner(_PIPELINE, "deeppipe_paper"),
             design=Design("random", 0),
             needs_experience=True,

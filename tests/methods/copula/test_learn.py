@@ -180,19 +180,20 @@ def one_by_one(scores: Scores, seed: int, objective: int) -> Layers:
         for update in range(2):
             task = np.floor(tasks[update] * len(scores.counts)).astype(int)
             row = firsts[task] + np.floor(shares[update] * scores.counts[task]).astype(int)
-            batch = scores.x[row], scores.z[objective, row], kept[update]
+            z = [*scores.z, scores.z.mean(axis=0)][objective]
+            batch = scores.x[row], z[row], kept[update]
             layers, moments = updated(layers, moments, rate, *batch)
     return layers
 
 
 def test_networks_side_by_side_move_as_each_would_alone() -> None:
-    """More columns than 16, and a task of one row; two seeds, two objectives."""
+    """More columns than 16, and a task of one row; two seeds, two objectives and their average."""
     rng, counts = np.random.default_rng(0), np.array([5, 1, 30], dtype=np.int32)
     x, z = rng.random((36, 17), np.float32), rng.normal(size=(2, 36)).astype(np.float32)
     scores = Scores(x, z, counts)
     both = _train(scores, (3, 2**40), SILENT, rates=(0.01, 0.002), updates=2)
     for seed, networks in zip((3, 2**40), both, strict=True):
-        for objective, layers in enumerate(networks.layers):
+        for objective, layers in enumerate([*networks.layers, networks.average]):
             jax.tree.map(
                 lambda ours, theirs: np.testing.assert_allclose(ours, theirs, atol=1e-4),
                 layers,
@@ -223,7 +224,7 @@ def test_units_that_drop_out_are_made_up_for_by_the_others() -> None:
     np.testing.assert_allclose(found, [[6 / 0.81, 6 / 0.81 + 1]], rtol=1e-6)
 
 
-def test_each_objective_has_its_own_network() -> None:
+def test_each_objective_has_its_own_network_and_the_average_one_more(tmp_path) -> None:
     configs = SPACE.sample(300, seed=0)
     metrics = [Metric("error", Direction.MIN), Metric("gain", Direction.MAX)]
     values = np.tile(configs.x[:, :1], (2, 2))
@@ -233,6 +234,12 @@ def test_each_objective_has_its_own_network() -> None:
     mu = prior.networks.believe(np.array([[0.05, 0.5], [0.95, 0.5]])).mu
     assert mu[0, 0] < -0.8 < 0.8 < mu[1, 0]
     assert mu[1, 1] < -0.8 < 0.8 < mu[0, 1]
+    # What one objective gains the other loses, so the average is 0 and known for certain.
+    prior.save(tmp_path / "prior")
+    for networks in (prior.networks, load_networks(tmp_path / "prior", kind=prior.kind)[0]):
+        mean, spread = networks.believe(configs.x).weighted_sum(np.array([0.5, 0.5]))
+        assert np.abs(mean).max() < 0.1
+        assert spread.max() < 0.1
 
 
 def test_large_experience_is_thinned_out_evenly() -> None:

@@ -64,6 +64,13 @@ def test_the_belief_of_a_weighted_sum_by_hand() -> None:
     assert sigma[0] == pytest.approx(0.25)
 
 
+def test_equal_weights_have_a_network_of_their_own() -> None:
+    average = np.array([0.2]), np.array([0.1])
+    belief = ScoreBelief(np.array([[1.0, -2.0]]), np.array([[0.3, 0.4]]), average)
+    assert belief.weighted_sum(np.array([0.5, 0.5])) == average
+    assert belief.weighted_sum(np.array([1.0, 0.0]))[0] == 1.0
+
+
 def test_weights_are_alike_or_drawn_by_the_seed() -> None:
     np.testing.assert_array_equal(CopulaSettings().weights(2, seed=1), [0.5, 0.5])
     drawn = CopulaSettings(random_weights=True)

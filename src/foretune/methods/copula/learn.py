@@ -111,8 +111,8 @@ def _train(
     from foretune.numerics.training import as_arrays, cache_compilation, start_descent
 
     cache_compilation()
-    width, objectives = scores.x.shape[1], len(scores.z)
-    rngs = [np.random.default_rng((seed, which)) for seed in seeds for which in range(objectives)]
+    width, networks = scores.x.shape[1], len(_with_average(scores.z))
+    rngs = [np.random.default_rng((seed, which)) for seed in seeds for which in range(networks)]
     tasks, z = _pad(scores)
     every_z = np.tile(z, (len(seeds), 1))
     descents = jax.vmap(start_descent)(_initial(rngs, width, spare=tasks.x.shape[1] - width))
@@ -126,10 +126,19 @@ def _train(
         tuple((weights[place], biases[place]) for weights, biases in stacked)
         for place in range(len(rngs))
     ]
+    objectives = len(scores.z)
     return [
-        ObjectiveNetworks(tuple(trained[first : first + objectives]))
-        for first in range(0, len(trained), objectives)
+        ObjectiveNetworks(
+            tuple(trained[first : first + objectives]),
+            trained[first + objectives] if networks > objectives else None,
+        )
+        for first in range(0, len(trained), networks)
     ]
+
+
+def _with_average(z: Singles) -> Singles:
+    """Return the scores (L, N) of several objectives with their average below them."""
+    return z if len(z) == 1 else np.vstack([z, z.mean(axis=0)])
 
 
 def _pad(scores: Scores) -> tuple["CopulaTasks", Singles]:
@@ -146,7 +155,7 @@ def _pad(scores: Scores) -> tuple["CopulaTasks", Singles]:
     counts = np.pad(scores.counts, (0, bucket(tasks, least=8) - tasks))
     firsts = np.cumsum(counts, dtype=np.int32) - counts
     past = CopulaTasks(jnp.asarray(x), jnp.asarray(firsts), jnp.asarray(counts), jnp.asarray(tasks))
-    return past, np.pad(scores.z, ((0, 0), (0, spare_rows)))
+    return past, np.pad(_with_average(scores.z), ((0, 0), (0, spare_rows)))
 
 
 def _initial(rngs: Sequence[np.random.Generator], width: int, *, spare: int) -> "list[Layer]":
