@@ -4,6 +4,7 @@ import pytest
 
 from foretune.experience import Status
 from foretune.run.ray_pool import RayPool
+from foretune.run.reports import TrialStart
 from tests.run.test_ray_pool import began, note_and_wait
 
 
@@ -21,6 +22,40 @@ def nodes():
     yield cluster, second
     ray.shutdown()
     cluster.shutdown()
+
+
+def count_up(folder, trial):
+    """Report steps from where the checkpoint is, and write one after each."""
+    checkpoint = trial.folder / "step"
+    first = int(checkpoint.read_text()) + 1 if checkpoint.exists() else 1
+    for step in range(first, 9):
+        checkpoint.write_text(str(step))
+        trial.report(step, float(step))
+        if trial.should_stop():
+            break
+    return first
+
+
+def test_a_paused_trial_outlives_the_machine_on_which_it_ran(nodes, tmp_path):
+    cluster, second = nodes
+    steps = []
+
+    def hear(key, reports):
+        steps.extend(report.step for report in reports)
+        return 3 <= steps[-1] < 8
+
+    with RayPool(count_up, workers=1) as pool:
+        pool.listen(hear)
+        pool.submit(None, TrialStart(0, str(tmp_path / "0")))
+        (paused,) = pool.results()
+        assert paused.facts.saw_stop
+        last = steps[-1]
+        cluster.remove_node(second, allow_graceful=False)
+        steps_before, steps[:] = list(steps), [8.0]  # the answer is to go on
+        pool.submit(None, TrialStart(0, str(tmp_path / "0"), last))
+        (ended,) = pool.results()
+    assert (ended.result, ended.facts.repeated_reports) == (last + 1, 0)
+    assert steps_before + steps[1:] == [float(n) for n in range(1, 9)]
 
 
 def test_a_lost_machine_loses_no_trial_and_doubles_none(nodes, tmp_path):

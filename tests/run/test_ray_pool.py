@@ -1,5 +1,6 @@
 """On a real Ray: a driver, a scheduler, and worker processes that may be killed."""
 
+import math
 import os
 import signal
 import sys
@@ -12,6 +13,7 @@ from foretune.run.executor import Limits
 from foretune.run.executor_choice import ExecutorChoice
 from foretune.run.ray_pool import ADDRESS_VARIABLE, MOST_RERUNS, RayPool
 from tests.refusals import refuses
+from tests.run import reporting
 from tests.run.jobs import do, parent_of_worker
 from tests.run.test_pool import outcomes
 
@@ -112,6 +114,88 @@ def test_faults_of_trials_are_theirs_and_are_not_retried(cluster):
     for outcome, (status, reason) in zip(found, expected, strict=True):
         assert (outcome.status, outcome.reason[: len(reason)]) == (status, reason)
     assert found[-1].result == 5
+
+
+# Reports
+
+
+class Heard:
+    """Keeps the steps of all reports by job, and asks each to stop at a step."""
+
+    def __init__(self, stop_at=math.inf):
+        self.steps, self.stop_at = {}, stop_at
+
+    def __call__(self, key, reports):
+        self.steps.setdefault(key, []).extend(report.step for report in reports)
+        return reports[-1].step >= self.stop_at
+
+
+def end_of(pool):
+    """The outcome of the only job."""
+    while True:
+        if found := pool.results(timeout=60.0):
+            return found[0]
+
+
+def test_reports_arrive_in_order_and_a_trial_stops_when_it_is_asked_to(cluster):
+    heard = Heard(stop_at=3)
+    with RayPool(reporting.losses, workers=2) as pool:
+        pool.listen(heard)
+        long, short = pool.submit(10**6), pool.submit(2)
+        found = {}
+        while batch := pool.results():
+            found |= {outcome.key: outcome for outcome in batch}
+    assert found[short].result == 2
+    assert not found[short].facts.saw_stop
+    assert heard.steps[short] == [1.0, 2.0]
+    assert 3 <= found[long].result < 10**6
+    assert found[long].facts.saw_stop
+    assert heard.steps[long] == [float(n) for n in range(1, len(heard.steps[long]) + 1)]
+
+
+def wait_for_stop(job, trial):
+    """Report once, and ask again and again."""
+    trial.report(1, 0.5)
+    end = time.monotonic() + 60.0
+    while not trial.should_stop() and time.monotonic() < end:
+        time.sleep(0.02)
+    return "stopped" if trial.should_stop() else "nobody asked"
+
+
+def test_a_request_that_comes_late_reaches_a_trial_that_reports_nothing_new(cluster):
+    def busy(key, reports):
+        time.sleep(1.0)
+        return True
+
+    with RayPool(wait_for_stop) as pool:
+        pool.listen(busy)
+        pool.submit(None)
+        assert end_of(pool).result == "stopped"
+
+
+def report_until_killed(folder, trial):
+    """Report five steps; the first run then waits to be killed."""
+    first = not (folder / "began").exists()
+    (folder / "began").write_text(str(parent_of_worker()))
+    for step in range(1, 9):
+        trial.report(step, float(step))
+        while first and step == 5:
+            time.sleep(0.02)
+    return trial.resumed_from
+
+
+def test_reports_of_a_trial_that_is_run_again_are_neither_lost_nor_doubled(cluster, tmp_path):
+    heard = Heard()
+    with RayPool(report_until_killed) as pool:
+        pool.listen(heard)
+        key = pool.submit(tmp_path)
+        while len(heard.steps.get(key, [])) < 5:
+            assert pool.results(timeout=0.05) == []
+        os.kill(int((tmp_path / "began").read_text()), signal.SIGKILL)
+        outcome = end_of(pool)
+    assert heard.steps == {key: [float(n) for n in range(1, 9)]}
+    assert (outcome.status, outcome.result) == (Status.DONE, 5.0)
+    assert outcome.facts.repeated_reports == 5
 
 
 def kill_the_ray_worker(job):

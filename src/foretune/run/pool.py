@@ -104,6 +104,12 @@ class ProcessPool(Generic[Job, Result]):
         """Call this with all that jobs report, those that are submitted from now on."""
         self._listener = listener
 
+    def ask_to_stop(self, key: int) -> None:
+        """Tell a running job that it is to stop, though it has reported nothing new."""
+        for worker in self._busy():
+            if worker.key == key:
+                worker.inbox.answer(0, stop=True)
+
     def results(self, timeout: float | None = None) -> list[Outcome[Result]]:
         """The outcomes since the last call, waiting for the first one at most `timeout` seconds."""
         end = None if timeout is None else time.monotonic() + timeout

@@ -6,10 +6,12 @@ everywhere, and one thing can be told from another: a trial that kills its proce
 a Ray worker or a machine that is gone has only lost the trial, which is run again.
 """
 
+import math
 import os
 import pickle
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Generic
@@ -19,9 +21,12 @@ from foretune.experience import Status
 from foretune.run.call import Job, Result, one_line, unsendable
 from foretune.run.executor import Limits, Outcome, check_workers
 from foretune.run.pool import NO_LIMITS, ProcessPool
-from foretune.run.reports import Listener, TrialStart
+from foretune.run.ray_reports import Letter, RayLine, make_mailbox
+from foretune.run.reports import Listener, Report, TrialStart
 from foretune.run.running_trial import TrialFunction
 
+LOOK_FOR_STOP_SECONDS = 1.0
+"""How often to ask whether a trial is to stop that reports nothing new."""
 MOST_RERUNS = 3
 """How often a lost trial is run again; one lost even then may be what takes the machines down."""
 ADDRESS_VARIABLE = "RAY_ADDRESS"
@@ -39,6 +44,17 @@ class _RayTask:
     lost: int = 0
     """How often it was lost."""
     since: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.last_step = self.start.resumed_from
+        """The last step that it has reported."""
+
+    def accept(self, reports: Sequence[Report]) -> list[Report]:
+        """Return the reports that are new: not those of a run that was given up."""
+        last = -math.inf if self.last_step is None else self.last_step
+        new = [report for report in reports if report.step > last]
+        self.last_step = new[-1].step if new else self.last_step
+        return new
 
 
 class RayPool(Generic[Job, Result]):
@@ -73,6 +89,14 @@ class RayPool(Generic[Job, Result]):
         self._waiting: deque[_RayTask] = deque()
         self._running: dict[Any, _RayTask] = {}
         self._submitted = 0
+        self._listener: Listener | None = None
+        self._mailbox: Any = None
+        self._news: Any = None
+        """What the mailbox will return next."""
+        self._seen = 0
+        """The number of the last letter that was taken from the mailbox."""
+        self._stopped: set[int] = set()
+        """Running jobs that are to stop."""
 
     def __enter__(self) -> "RayPool[Job, Result]":
         return self
@@ -100,24 +124,26 @@ class RayPool(Generic[Job, Result]):
         return key
 
     def listen(self, listener: Listener) -> None:
-        """Refuse to listen: reports do not travel through a cluster yet."""
-        raise UsageError(
-            "reports of running trials are heard on this machine only, but trials are to run on "
-            "Ray: use processes",
-            rule="reports-on-ray",
-            value=listener,
-        )
+        """Call this with all that jobs report, those that are submitted from now on."""
+        self.start()
+        if self._mailbox is None:
+            self._mailbox = make_mailbox(self._ray)
+            self._news = self._mailbox.take.remote(0, wait=True)
+        self._listener = listener
 
     def results(self, timeout: float | None = None) -> list[Outcome[Result]]:
-        """The outcomes since the last call, waiting for the first one at most `timeout` seconds."""
+        """Return the outcomes since the last call; wait at most `timeout` seconds for the first."""
         end = None if timeout is None else time.monotonic() + timeout
         outcomes: list[Outcome[Result]] = []
         while not outcomes and self._running:
             left = None if end is None else max(0.0, end - time.monotonic())
-            if not self._ray.wait(list(self._running), num_returns=1, timeout=left)[0]:
-                break
             tasks = list(self._running)
-            for ended in self._ray.wait(tasks, num_returns=len(tasks), timeout=0)[0]:
+            awaited = tasks if self._news is None else [*tasks, self._news]
+            if not self._ray.wait(awaited, num_returns=1, timeout=left)[0]:
+                break
+            all_ended = self._ray.wait(tasks, num_returns=len(tasks), timeout=0)[0]
+            self._hear_reports(has_ended=bool(all_ended))
+            for ended in all_ended:
                 outcome = self._heard(ended)
                 outcomes += [outcome] if outcome is not None else []
             self._assign()
@@ -129,7 +155,9 @@ class RayPool(Generic[Job, Result]):
         for task in self._running:
             self._ray.cancel(task, force=True)
         self._running.clear()
-        self._remote = self._luggage = None
+        if self._mailbox is not None:  # it ends with its last handle
+            self._mailbox.close.remote()
+        self._remote = self._luggage = self._mailbox = self._news = None
         if self._connected:
             self._ray.shutdown()
             self._connected = False
@@ -162,8 +190,35 @@ class RayPool(Generic[Job, Result]):
         while self._waiting and len(self._running) < self.workers:
             task = self._waiting.popleft()
             task.since = time.monotonic()
-            sent = self._remote.remote(self._luggage, self._limits, task.job, task.start)
+            sent = self._remote.remote(
+                self._luggage, self._limits, task.job, task.start, self._mailbox, task.key
+            )
             self._running[sent] = task
+
+    def _hear_reports(self, *, has_ended: bool) -> None:
+        """Pass new reports on. has_ended: a task has ended, and all its reports have arrived."""
+        if self._news is None:
+            return
+        if self._ray.wait([self._news], timeout=0)[0]:
+            self._pass_on(self._ray.get(self._news))
+            self._news = self._mailbox.take.remote(self._seen, wait=True)
+        if has_ended:
+            # What the call above may return later is known by its numbers.
+            self._pass_on(self._ray.get(self._mailbox.take.remote(self._seen, wait=False)))
+
+    def _pass_on(self, letters: Sequence[Letter]) -> None:
+        assert self._listener is not None
+        tasks = {task.key: task for task in self._running.values()}
+        for letter in letters:
+            if letter.number <= self._seen:
+                continue
+            self._seen = letter.number
+            task = tasks.get(letter.key)
+            reports = [] if task is None else task.accept(letter.reports)
+            if reports and self._listener(letter.key, reports):
+                self._stopped.add(letter.key)
+        self._stopped &= tasks.keys()
+        self._mailbox.answer.remote(self._seen, list(self._stopped))
 
     def _heard(self, ended: Any) -> Outcome[Result] | None:
         """What came of a task; None if it was lost and will be run again."""
@@ -183,10 +238,12 @@ class RayPool(Generic[Job, Result]):
             ) from error
         except RayError as error:
             return self._handle_lost_task(task, error)
-        return Outcome(task.key, found.status, found.result, found.seconds, found.reason)
+        return replace(found, key=task.key)
 
     def _handle_lost_task(self, task: _RayTask, error: Exception) -> Outcome[Result] | None:
         task.lost += 1
+        # What was heard is not reported again; the folder, if machines share it, goes on.
+        task.start = replace(task.start, resumed_from=task.last_step)
         if task.lost <= MOST_RERUNS:
             self._waiting.appendleft(task)
             return None
@@ -216,15 +273,26 @@ class Packed:
 
 
 def evaluate(
-    function: bytes, limits: Limits, job: Any, start: TrialStart | None = None
+    function: bytes,
+    limits: Limits,
+    job: Any,
+    start: TrialStart | None = None,
+    mailbox: Any = None,
+    key: int = 0,
 ) -> Outcome[bytes]:
-    """One trial, in a process beside this one, with its result pickled."""
-    pool = _pool(function, limits)
-    key = pool.submit(job, start)
+    """Run one trial in a process beside this one, and return its outcome with a pickled result.
+
+    mailbox: gets its reports, under the key of the job; None if nobody listens.
+    """
+    pool, line = _pool(function, limits), RayLine(mailbox, key)
+    pool.listen(line.hear)
+    line.own_key = pool.submit(job, start)
     while True:
-        for outcome in pool.results():
-            if outcome.key == key:  # and not of a job that was given up
+        for outcome in pool.results(None if mailbox is None else LOOK_FOR_STOP_SECONDS):
+            if outcome.key == line.own_key:  # and not of a job that was given up
                 return _pack(outcome)
+        if line.should_stop():
+            pool.ask_to_stop(line.own_key)
 
 
 def _pack(outcome: Outcome[Any]) -> Outcome[bytes]:
