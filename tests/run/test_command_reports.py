@@ -10,14 +10,19 @@ import pytest
 
 from foretune.errors import ForetuneError
 from foretune.experience import Status
+from foretune.methods.stopping import StepRange, make_policy
+from foretune.run.budget import Budget
 from foretune.run.commands import Command, CommandLimits
 from foretune.run.commands.reporting import MOST_LINE_BYTES, LineReader
+from foretune.run.inline import InlineExecutor
 from foretune.run.pool import ProcessPool
 from foretune.run.reports import TrialStart
 from foretune.run.running_trial import MOST_REPORTS
+from foretune.run.tuning_loop import tune
 from tests.refusals import refuses, warns
 from tests.run.commanding import Heard, call, python, quote
 from tests.run.test_pool import gone
+from tests.run.test_tuning import memory, optimizer
 
 QUICK = CommandLimits(grace_seconds=0.3)
 
@@ -209,6 +214,15 @@ def test_a_command_is_asked_to_stop_and_may_save_what_it_has(way, shell, tmp_pat
     assert (tmp_path / "checkpoint").read_text() == "saved"
 
 
+def test_a_program_that_a_script_runs_is_asked_to_stop_too(tmp_path):
+    script = tmp_path / "train.sh"
+    program = python(ENDLESS.format("sys.exit(0)")).template.replace("{{", "{").replace("}}", "}")
+    script.write_text(f"#!/bin/sh\n{program}\necho done\n")
+    script.chmod(0o755)
+    call(Command(str(script)), heard=Heard(stop_at=2), start=TrialStart(0, str(tmp_path)))
+    assert (tmp_path / "checkpoint").read_text() == "saved"
+
+
 def test_a_command_that_does_not_know_of_signals_ends():
     lines = """echo '{{"step": 1, "value": 3}}'; sleep 600"""
     began = time.monotonic()
@@ -254,6 +268,38 @@ def test_a_command_in_a_worker_reports_and_is_asked_to_stop(tmp_path):
     assert (outcome.status, outcome.facts.saw_stop) == (Status.DONE, True)
     assert heard.points[:2] == [(0.0, 0.5), (1.0, 0.5)]
     assert (tmp_path / "checkpoint").exists()
+
+
+TRAINING = """
+import json, os, signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+x = json.loads(os.environ["FORETUNE_CONFIG"])["x"]
+checkpoint = os.environ["FORETUNE_FOLDER"] + "/step"
+done = int(open(checkpoint).read()) if os.path.exists(checkpoint) else 0
+for step in range(done + 1, 10):
+    print(json.dumps({"step": step, "error": x + 1 / step, "size": step}), flush=True)
+    open(checkpoint + ".new", "w").write(str(step))
+    os.rename(checkpoint + ".new", checkpoint)
+    time.sleep(0.05)
+"""
+
+
+# It may be stopped between a report and its checkpoint, so that it takes this step again.
+@pytest.mark.filterwarnings("ignore:trial .* was to go on after step")
+def test_a_policy_pauses_and_resumes_commands():
+    """Each step is stored once, and the last report of a complete command is its result."""
+    study, asha = memory(), make_policy("asha", StepRange(1, 9, 3))
+    with InlineExecutor(python(TRAINING)) as executor:
+        tune(study, optimizer(), executor, Budget(9), stop=asha)
+    trials = study.trials()
+    assert {trial.status for trial in trials} == {Status.DONE, Status.PAUSED}
+    for trial in trials:
+        x, steps = trial.config["x"], range(1, int(trial.last_step) + 1)
+        assert list(trial.curve.steps) == list(steps)
+        assert trial.curve.values["error"] == pytest.approx([x + 1 / step for step in steps])
+        assert trial.last_step == 9 or trial.status is Status.PAUSED
+    done = [trial for trial in trials if trial.status is Status.DONE]
+    assert [trial.values["error"] for trial in done] == [t.config["x"] + 1 / 9 for t in done]
 
 
 def test_a_bad_report_ends_a_command_that_would_go_on():

@@ -89,24 +89,26 @@ def shell_family(pid: int) -> list[int]:
     """Return a process; if it is a shell, also the programs that it runs, in shells within too."""
     found = [pid]
     for each in found:
-        if _name(each).lstrip("-") in SHELLS:
+        if _program(each) in SHELLS:
             found += children(each)
     return found
 
 
-def _name(pid: int) -> str:
-    """Return the name of the program that a process runs; it is empty if the process is gone."""
+def _program(pid: int) -> str:
+    """Return the file name of the program that a process runs: of a script, that of its shell.
+
+    It is empty if the process is gone.
+    """
     try:
-        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as name:
-            return name.read().strip()
+        return os.path.basename(os.readlink(f"/proc/{pid}/exe"))
     except OSError:
-        if os.path.exists("/proc/self/comm"):
+        if os.path.exists("/proc/self/exe"):
             return ""
     import subprocess
 
     command = ["ps", "-o", "comm=", "-p", str(pid)]
     said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    return os.path.basename(said.strip())
+    return os.path.basename(said.strip()).lstrip("-")
 
 
 def cpu_seconds_of(pids: Iterable[int]) -> float:
