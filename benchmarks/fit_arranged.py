@@ -19,7 +19,7 @@ import pandas as pd
 
 from fit_versus_defaults import scores
 from foretune import ForetuneClassifier, ForetuneRegressor
-from foretune.tables.row_structure import later_rows
+from foretune.tables.row_structure import split_later_rows
 from new_tables import CLASSES, NUMBERS, New, Row, frame_of, play_or_sum_up
 
 MOST_ROWS = 4_000
@@ -91,7 +91,7 @@ def divide_rows(table: Arranged, seed: int = 0) -> tuple[pd.DataFrame, pd.DataFr
     frame = frame.sample(min(MOST_ROWS, len(frame)), random_state=seed).reset_index(drop=True)
     codes, names = pd.factorize(frame[table.by], sort=True)
     if table.role == ORDER:
-        [(learn, held)] = later_rows(codes.astype(float), first=1.0 - HELD_OUT, parts=1)
+        [(learn, held)] = split_later_rows(codes.astype(float), first=1.0 - HELD_OUT, parts=1)
     else:
         drawn = np.random.default_rng(seed).permutation(len(names))
         chosen = np.isin(codes, drawn[: round(HELD_OUT * len(names))])

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from foretune.errors import ExperienceError
 from foretune.experience import Experience, Metric, Status
-from foretune.experience.alignment.carry_over import carry_over, together
+from foretune.experience.alignment.carry_over import carry_over, join_carried
 from foretune.experience.alignment.restriction import restrict_experience
 from foretune.space import Encoded, Space
 from tests.experience.whole_and_part import PART, WHOLE
@@ -339,7 +339,7 @@ def test_what_runs_recorded_is_not_assumed_to_be_otherwise():
     assert carry_over(past(), PAST, assumed={"momentum": 0.25}).in_vain == ("momentum",)
     outside = carry_over(past(), searched(lr=(5e-3, 0.1, "log")), assumed={"lr": 0.05})
     assert outside.in_vain == ("lr",)  # runs with other values have recorded them
-    assert together([found, carry_over(past(), space)]).in_vain == ()
+    assert join_carried([found, carry_over(past(), space)]).in_vain == ()
 
 
 def test_what_is_inactive_contradicts_nothing():
@@ -391,7 +391,7 @@ def test_a_setting_that_is_another_now_is_said_and_leaves_nothing_out(name, now,
     assert found.other == ((name,) if other else ())
     assert found.is_whole is not other
     assert (f"they had another value of '{name}'" in found.describe()) is other
-    assert together([found]).other == found.other
+    assert join_carried([found]).other == found.other
 
 
 def test_what_only_runs_that_are_left_out_had_is_not_told():
@@ -536,13 +536,13 @@ def test_several_experiences_speak_together():
         [9.0],
     )
     parts = [carry_over(past(tasks=[name]), space) for name in ("one", "two")]
-    found = together([*parts, carry_over(other, space)])
+    found = join_carried([*parts, carry_over(other, space)])
     assert found.experience.tasks == ("one", "two", "three")
     assert (len(found.experience), found.runs, found.tasks) == (5, 7, 3)
     assert found.outside == {"lr": 2}
     assert found.unknown == ("norm",)  # one of them knows of dropout
     assert found.gone == ("act",)
-    alone = together(parts[:1])
+    alone = join_carried(parts[:1])
     assert alone.describe() == parts[0].describe()
 
 

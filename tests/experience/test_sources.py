@@ -3,8 +3,8 @@ from itertools import permutations
 import pytest
 
 from foretune.experience import Experience, Metric, Status
-from foretune.experience.alignment.carry_over import carry_over, together
-from foretune.experience.source_merge import SourcedExperience, distinct
+from foretune.experience.alignment.carry_over import carry_over, join_carried
+from foretune.experience.source_merge import SourcedExperience, keep_distinct_tasks
 from foretune.space import Space
 
 SPACE = Space.of({"x": (0.0, 1.0), "c": ["a", (1, 2)]})
@@ -55,18 +55,18 @@ ONE = [(0.1, 1.0), (0.2, 2.0), (0.3, None)]
 )
 def test_tasks_of_one_name_are_the_same_where_one_has_all_runs_of_the_other(a, b, found):
     for parts in permutations([part("a", {"t": a}), part("b", {"t": b})]):
-        assert told(distinct(parts)) == found
+        assert told(keep_distinct_tasks(parts)) == found
 
 
 def test_what_only_one_has_recorded_does_not_make_a_task_another():
     wider = Space.of({"x": (0.0, 2.0), "new": 1})
     for parts in permutations([part("a", {"t": ONE}), part("b", {"t": ONE[:2]}, wider)]):
-        assert told(distinct(parts)) == {"t": [0.1, 0.2, 0.3]}
+        assert told(keep_distinct_tasks(parts)) == {"t": [0.1, 0.2, 0.3]}
     alien = Space.of({"x2": (0.0, 1.0)})
     other = Experience.build(
         alien, [Metric("loss")], ["t"], [0], alien.encode([{"x2": 0.1}]), [0], [1.0]
     )
-    assert len(distinct([part("a", {"t": ONE}), SourcedExperience("b", other)])) == 2
+    assert len(keep_distinct_tasks([part("a", {"t": ONE}), SourcedExperience("b", other)])) == 2
 
 
 def test_the_order_of_sources_does_not_matter():
@@ -77,7 +77,7 @@ def test_the_order_of_sources_does_not_matter():
         part("d", {"v": ONE}),
     ]
     for each in permutations(parts):
-        found = distinct(each)
+        found = keep_distinct_tasks(each)
         assert [(one.source, one.experience.tasks) for one in found] == [
             ("a", ("u",)),
             ("b", ("t",)),
@@ -93,7 +93,7 @@ def test_what_is_known_of_a_task_keeps_its_name_with_it():
         "starts": {"t": {"first": [1]}},
     }
     parts = [part("a", {"t": [(0.9, 9.0)]}), part("b", {"t": ONE, "u": ONE}, **notes)]
-    known = distinct(parts)[1].experience
+    known = keep_distinct_tasks(parts)[1].experience
     assert known.tasks == ("t (b)", "u")
     assert known.meta_features == {"t (b)": {"rows": 3.0}, "u": {"rows": 4.0}}
     assert known.splits["s"]["train"] == ("t (b)",)
@@ -103,7 +103,7 @@ def test_what_is_known_of_a_task_keeps_its_name_with_it():
 def test_splits_that_contradict_each_other_are_no_obstacle():
     splits = [{"s": {"train": ("t",)}}, {"s": {"test": ("u",)}}]
     parts = [part("a", {"t": ONE}, splits=splits[0]), part("b", {"u": ONE}, splits=splits[1])]
-    found = together([carry_over(each.experience, SPACE) for each in parts])
+    found = join_carried([carry_over(each.experience, SPACE) for each in parts])
     assert found.experience.tasks == ("t", "u")
 
 
@@ -121,4 +121,4 @@ def test_of_tasks_that_lie_within_each_other_in_a_circle_one_stays():
         SourcedExperience("b", recorded("xy", [(1.0, 1.0), (2.0, 1.0)])),
         SourcedExperience("c", recorded("yz", [(1.0, 1.0), (2.0, 1.0)])),
     ]
-    assert distinct(parts)
+    assert keep_distinct_tasks(parts)

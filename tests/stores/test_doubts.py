@@ -6,13 +6,13 @@ from datetime import timedelta
 import pytest
 
 from foretune.errors import ForetuneWarning
-from foretune.stores.files.column_warnings import say_doubts
+from foretune.stores.files.column_warnings import warn_of_doubtful_columns
 
 
 def said(cells, *, by_name=True):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ForetuneWarning)
-        say_doubts(cells, by_name=by_name)
+        warn_of_doubtful_columns(cells, by_name=by_name)
     return [str(each.message) for each in caught]
 
 

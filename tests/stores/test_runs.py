@@ -8,8 +8,8 @@ from foretune.space import Space
 from foretune.stores.files.dropped_rows import NOT_ENDED, TOLD_IN_PART
 from foretune.stores.files.run_table import (
     LoggedRun,
+    build_run_experience,
     check_columns,
-    experience_of,
     flatten_config,
     has_full_config,
 )
@@ -28,7 +28,7 @@ def test_runs_become_evaluations_and_the_space_is_inferred():
         run("a", {"lr": 0.1, "depth": 2}, 3.0, seconds=1.5),
         run("b", {"lr": 0.001, "depth": 5}, 4.0),
     ]
-    experience = experience_of(runs, LOSS, "here")
+    experience = build_run_experience(runs, LOSS, "here")
     assert experience.tasks == ("a", "b")
     assert experience.configs.dicts() == [{"lr": 0.1, "depth": 2}, {"lr": 0.001, "depth": 5}]
     assert experience.values.tolist() == [[3.0], [4.0]]
@@ -48,7 +48,7 @@ def test_failures_are_kept_where_their_configuration_is_whole():
         run("b", {"y": 2}, failed=True),
     ]
     with warns("left-out", field="runs", value=(TOLD_IN_PART, 3, ("a", "b"))):
-        experience = experience_of(runs, LOSS, "here")
+        experience = build_run_experience(runs, LOSS, "here")
     assert [Status(int(s)) for s in experience.status] == [Status.DONE, *[Status.FAILED] * 3]
     assert [c["x"] for c in experience.configs.dicts()] == [0.5, 0.9, 0.1, 0.3]
 
@@ -59,7 +59,7 @@ def test_a_run_without_one_of_the_metrics_has_failed():
         LoggedRun("a", {"x": 0.5}, {"loss": 1.0, "size": 2.0}),
         LoggedRun("a", {"x": 0.7}, {"loss": 1.0, "size": float("nan")}),
     ]
-    assert experience_of(runs, both, "here").status.tolist() == [Status.DONE, Status.FAILED]
+    assert build_run_experience(runs, both, "here").status.tolist() == [Status.DONE, Status.FAILED]
 
 
 def test_a_failure_with_what_is_not_active_there_is_not_whole():
@@ -76,9 +76,9 @@ def test_runs_that_have_not_ended_are_left_out():
     """Also where they have reported the metric already."""
     runs = [run("a", {"x": 1}, 1.0), run("a", {"x": 2}, 2.0, ended=False)]
     with warns("left-out", value=(NOT_ENDED, 1, ("a",))):
-        assert len(experience_of(runs, LOSS, "here")) == 1
+        assert len(build_run_experience(runs, LOSS, "here")) == 1
     with pytest.warns(ForetuneWarning), refuses("nothing-ended", value="here"):
-        experience_of(runs[1:], LOSS, "here")
+        build_run_experience(runs[1:], LOSS, "here")
 
 
 def test_conditions_are_inferred_as_for_tables():
@@ -87,7 +87,7 @@ def test_conditions_are_inferred_as_for_tables():
         run("a", {"model": "svm", "C": 2.0}, 1.0),
         run("a", {"model": "tree"}, 2.0),
     ]
-    experience = experience_of(runs, LOSS, "here")
+    experience = build_run_experience(runs, LOSS, "here")
     assert experience.configs.dicts()[2] == {"model": "tree"}
 
 
@@ -109,7 +109,7 @@ def test_failures_without_what_is_active_in_them_are_left_out(tmp_path, given):
     ]
     columns = TableColumns(values={"loss": "min"}, space=path if given else None)
     with warns("left-out", value=(TOLD_IN_PART, 1, ("a",))):
-        records = experience_of(runs, columns, "here").task("a")
+        records = build_run_experience(runs, columns, "here").task("a")
     assert records.configs.dicts() == [one.config for one in (*runs[:3], *runs[4:])]
     assert records.status.tolist() == [*[Status.DONE] * 3, *[Status.FAILED] * 3]
 
@@ -122,7 +122,7 @@ def test_failures_tell_what_is_active_where_none_succeeded():
         run("a", {"model": "knn"}, failed=True),
     ]
     with warns("left-out", value=(TOLD_IN_PART, 1, ("a",))):
-        found = experience_of(runs, LOSS, "here").configs.dicts()
+        found = build_run_experience(runs, LOSS, "here").configs.dicts()
     assert found == [one.config for one in runs[:3]]
 
 
@@ -133,14 +133,14 @@ def test_none_where_a_hyperparameter_is_inactive_is_no_gap():
         run("a", {"model": "tree"}, 2.0, nothing=["C"]),
         run("a", {"model": "tree"}, failed=True, nothing=["C"]),
     ]
-    assert len(experience_of(runs, LOSS, "here")) == 4
+    assert len(build_run_experience(runs, LOSS, "here")) == 4
 
 
 def test_a_given_space_keeps_only_its_own(tmp_path):
     path = tmp_path / "space.json"
     path.write_text(Space.of({"x": (0.0, 1.0)}).to_json())
     columns = TableColumns(values={"loss": "max"}, space=path)
-    experience = experience_of([run("a", {"x": 0.5, "note": "n"}, 1.0)], columns, "here")
+    experience = build_run_experience([run("a", {"x": 0.5, "note": "n"}, 1.0)], columns, "here")
     assert experience.configs.dicts() == [{"x": 0.5}]
     assert experience.metrics[0].direction is Direction.MAX
 
@@ -151,15 +151,17 @@ def test_none_is_not_taken_for_the_default_of_a_given_space(tmp_path):
     runs = [run("a", {"x": 0.5}, 1.0, nothing=["depth"]), run("a", {"x": 0.7}, 2.0)]
     path.write_text(Space.of({"x": (0.0, 1.0), "depth": (1, 9)}).to_json())
     with refuses("none-outside-space", field="depth"):
-        experience_of(runs, columns, "here")
+        build_run_experience(runs, columns, "here")
     path.write_text(Space.of({"x": (0.0, 1.0), "depth": [3, None]}).to_json())
-    found = experience_of(runs, columns, "here").configs.dicts()
+    found = build_run_experience(runs, columns, "here").configs.dicts()
     assert [config["depth"] for config in found] == [None, 3]
     # Where it is inactive, None says just that.
     nested = {"x": (0.0, 1.0), "model": {"tree": {"depth": (1, 9)}, "line": {}}}
     path.write_text(Space.of(nested).to_json())
     line = run("a", {"x": 0.5, "model": "line"}, 1.0, nothing=["model:tree:depth"])
-    assert experience_of([line], columns, "here").configs.dicts() == [{"x": 0.5, "model": "line"}]
+    assert build_run_experience([line], columns, "here").configs.dicts() == [
+        {"x": 0.5, "model": "line"}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -174,7 +176,7 @@ def test_none_is_not_taken_for_the_default_of_a_given_space(tmp_path):
 )
 def test_what_is_missing_is_named(runs, values, rule):
     with refuses(rule):
-        experience_of(runs, TableColumns(values=values), "here")
+        build_run_experience(runs, TableColumns(values=values), "here")
 
 
 def test_options_of_tables_are_refused():

@@ -181,7 +181,7 @@ def test_values_that_cannot_be_read_are_counted_by_column():
     )
     schema = infer_schema(frame)
     new = pd.DataFrame({"t": ["later", "soon", None], "k": ["a", "b", "c"], "n": [1.0, None, 2.0]})
-    assert schema.unread(new, schema.encode(new)) == {"t": 2, "k": 1}
+    assert schema.count_unread(new, schema.encode(new)) == {"t": 2, "k": 1}
 
 
 def test_plain_values_and_back():
@@ -281,7 +281,7 @@ def test_times_and_bytes_are_categories_or_texts(value):
     few = pd.DataFrame({"c": pd.Series([value, type(value)()] * 10, dtype=object)})
     schema = infer_schema(few)
     assert schema.columns[0].kind is ColumnKind.CATEGORY
-    matrix = schema.as_written_in(few).encode(few)
+    matrix = schema.with_marks_of(few).encode(few)
     assert sorted(set(matrix[:, 0])) == [0.0, 1.0]
     many = [time(hour, 7) for hour in range(24)]
     assert kind(many, dtype=object) is ColumnKind.TEXT
@@ -360,7 +360,7 @@ def test_durations_are_seconds_whatever_their_unit(given):
     expected = [[90.0], [np.nan], [7200.5], [30.0]]
     for new in (given, given.astype("timedelta64[us]"), given.astype(object)):
         frame = pd.DataFrame({"d": new})
-        np.testing.assert_array_equal(schema.as_written_in(frame).encode(frame), expected)
+        np.testing.assert_array_equal(schema.with_marks_of(frame).encode(frame), expected)
 
 
 def test_durations_of_tables_with_types_are_found_in_texts():
@@ -369,7 +369,7 @@ def test_durations_of_tables_with_types_are_found_in_texts():
     frame = pd.DataFrame({"d": pd.Series(cells, dtype=object)})
     matrix = schema.encode(frame)
     np.testing.assert_array_equal(matrix[:, 0], [650, 86400, *[np.nan] * 7])
-    assert schema.unread(frame, matrix) == {"d": 6}
+    assert schema.count_unread(frame, matrix) == {"d": 6}
     no_dates = pd.DataFrame({"d": pd.to_datetime([None, None])})
     assert np.isnan(schema.encode(no_dates)).all()
     numbers = pd.DataFrame({"d": [1, 2]})
@@ -452,7 +452,7 @@ def test_periods_are_dates_by_their_beginning(frequency):
 def test_numbered_columns_are_counted_too():
     schema = infer_schema(pd.DataFrame({0: ["a", "b"] * 5}))
     new = pd.DataFrame({0: ["a", "c"]})
-    assert schema.unread(new, schema.encode(new)) == {"0": 1}
+    assert schema.count_unread(new, schema.encode(new)) == {"0": 1}
 
 
 def test_kinds_are_counted_for_people():

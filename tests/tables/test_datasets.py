@@ -7,7 +7,7 @@ import pytest
 from foretune.automl.model_scores import rows_with_target
 from foretune.errors import UsageError
 from foretune.tables.table import Table
-from foretune.tables.target import LabelKind, Task, codes_of, infer_task
+from foretune.tables.target import LabelKind, Task, encode_classes, infer_task
 from tests.automl.samples import mixed_frame, mixed_table
 from tests.refusals import refuses
 
@@ -199,13 +199,13 @@ def test_whole_numbers_with_gaps_are_whole_classes():
 @pytest.mark.parametrize("classes", [("0", "1"), ("0.0", "1.0")])
 @pytest.mark.parametrize("values", [[0, 1, 1], [0.0, 1.0, 1.0], ["0", "1.0", "1"]])
 def test_whole_numbers_are_the_same_class_however_they_were_read(classes, values):
-    codes, new = codes_of(pd.Series(values), classes)
+    codes, new = encode_classes(pd.Series(values), classes)
     assert codes.tolist() == [0.0, 1.0, 1.0]
     assert new == []
 
 
 def test_texts_that_are_no_class_are_named():
-    codes, new = codes_of(pd.Series(["1.0", "1", "x.0", "2", "2.5"]), ("1", "1.0", "2.0"))
+    codes, new = encode_classes(pd.Series(["1.0", "1", "x.0", "2", "2.5"]), ("1", "1.0", "2.0"))
     assert codes[:2].tolist() == [1.0, 0.0]
     assert codes[3] == 2.0
     assert new == ["2.5", "x.0"]

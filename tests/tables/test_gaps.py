@@ -52,7 +52,7 @@ def test_gaps_beside_numbers_and_dates(cells, gaps, expected):
     )
     assert np.isnan(np.delete(matrix, range(1, 1 + len(cells)), axis=0)).all()
     assert np.isfinite(matrix[1 : 1 + len(cells)]).all()
-    assert again.unread(frame, matrix) == {}
+    assert again.count_unread(frame, matrix) == {}
     again.check_numbers(frame.iloc[:1])
 
 
@@ -96,9 +96,9 @@ def test_signs_that_the_table_of_the_fit_did_not_have_are_no_values():
     schema = infer_schema(pd.DataFrame({"n": np.arange(30.0) ** 2, "d": DAYS[:3] * 10}))
     new = pd.DataFrame({"n": [".", "#REF!"], "d": ["-", None]})
     schema.check_numbers(new)
-    assert schema.unread(new, schema.encode(new)) == {}
+    assert schema.count_unread(new, schema.encode(new)) == {}
     new.loc[2] = ["word", "-"]
-    assert schema.unread(new, schema.encode(new)) == {"n": 1}
+    assert schema.count_unread(new, schema.encode(new)) == {"n": 1}
 
 
 def test_gaps_that_nobody_has_saved_are_refused():
@@ -112,4 +112,4 @@ def test_what_was_no_number_may_be_one_in_a_table_that_writes_otherwise():
     fitted = infer_schema(pd.DataFrame({"c": [*(f"{i},25" for i in range(30)), "1.5"]}))
     assert fitted.columns[0].gaps == ("1.5",)
     new = pd.DataFrame({"c": ["1.5", "2.5", "3.25"]})
-    np.testing.assert_array_equal(fitted.as_written_in(new).encode(new), [[1.5], [2.5], [3.25]])
+    np.testing.assert_array_equal(fitted.with_marks_of(new).encode(new), [[1.5], [2.5], [3.25]])

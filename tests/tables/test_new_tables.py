@@ -122,7 +122,7 @@ def test_all_numbers_of_a_german_test_table_are_read_as_such(tmp_path, mark, fra
     table = training.table
     known, y = rows_with_target(frame, "y", table.task, (), decimal=table.target_decimal)
     np.testing.assert_array_equal(y, expected["y"])
-    x = table.schema.as_written_in(known).encode(known)
+    x = table.schema.with_marks_of(known).encode(known)
     np.testing.assert_array_equal(x, np.column_stack([expected["x"], expected["k"]]))
     weights = table.weighting.of_test(known, np.ones(ROWS, dtype=np.bool_))
     np.testing.assert_allclose(weights, expected["w"] / expected["w"].max())

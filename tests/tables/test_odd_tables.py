@@ -95,7 +95,7 @@ def test_any_other_rows_can_be_read(frame, other):
     matrix = schema.encode(new)
     assert matrix.shape == (ROWS, len(schema.features))
     assert not np.isinf(matrix).any()
-    unread = schema.unread(new.set_axis([str(name) for name in new.columns], axis=1), matrix)
+    unread = schema.count_unread(new.set_axis([str(name) for name in new.columns], axis=1), matrix)
     assert all(0 < count <= ROWS for count in unread.values())
 
 

@@ -16,7 +16,7 @@ from foretune.tables.columns import ColumnKind
 from foretune.tables.reading import read_table
 from foretune.tables.schema import Schema, infer_schema
 from foretune.tables.table import Table
-from foretune.tables.vocabulary import MOST_TEXTS, most_words, telling_words, which_words
+from foretune.tables.vocabulary import MOST_TEXTS, choose_words, mark_words, word_limit
 from tests.refusals import refuses
 
 TITLES = [f"{'Mr' if i % 2 else 'Miss'} {'Anna' if i % 5 else 'Bo'} no. {i}.25" for i in range(100)]
@@ -28,64 +28,64 @@ def only(frame):
 
 
 def test_words_that_halve_the_rows_come_first():
-    assert telling_words(pd.Series(TITLES), 10) == ("miss", "mr", "anna", "bo")
-    assert telling_words(pd.Series(TITLES), 3) == ("miss", "mr", "anna")
+    assert choose_words(pd.Series(TITLES), 10) == ("miss", "mr", "anna", "bo")
+    assert choose_words(pd.Series(TITLES), 3) == ("miss", "mr", "anna")
 
 
 def test_words_of_nearly_no_row_and_of_nearly_all_rows_tell_nothing():
     texts = pd.Series([f"always rare{i // 3} odd{i // 2}" for i in range(60)])
     texts.iloc[:2] = "without"
-    found = telling_words(texts, 100)
+    found = choose_words(texts, 100)
     assert "always" not in found
     assert "odd3" not in found
     assert "rare3" in found
 
 
 def test_large_and_small_letters_are_alike_and_digits_are_no_words():
-    found = which_words(pd.Series(["An E5500, 12.50", "an e5500", "AN", None]), ("an", "e5500"))
+    found = mark_words(pd.Series(["An E5500, 12.50", "an e5500", "AN", None]), ("an", "e5500"))
     np.testing.assert_array_equal(found, [[1, 1], [1, 1], [1, 0], [np.nan, np.nan]])
 
 
 def test_marks_belong_to_the_words_of_scripts_with_spaces():
     hindi = pd.Series(["अच्छी किताब है।", "बुरी किताब है।"] * 3)
-    assert telling_words(hindi, 9) == ("अच्छी", "बुरी")
+    assert choose_words(hindi, 9) == ("अच्छी", "बुरी")
     apart = pd.Series(["cafe\u0301", "CAFE\u0301s"])
-    np.testing.assert_array_equal(which_words(apart, ("café", "cafés")), np.eye(2))
+    np.testing.assert_array_equal(mark_words(apart, ("café", "cafés")), np.eye(2))
 
 
 def test_scripts_without_spaces_have_words_of_one_and_two_characters():
-    found = which_words(
+    found = mark_words(
         pd.Series(["很好的酒店, OK2", "好", "坏"]), ("很", "好", "很好", "的酒", "ok2")
     )
     np.testing.assert_array_equal(found, [[1, 1, 1, 1, 1], [0, 1, 0, 0, 0], [0, 0, 0, 0, 0]])
     # Nothing goes across a comma, a space or a letter.
-    apart = which_words(pd.Series(["好\uff0c的", "好 的", "好a的"]), ("好", "的", "好的"))
+    apart = mark_words(pd.Series(["好\uff0c的", "好 的", "好a的"]), ("好", "的", "好的"))
     np.testing.assert_array_equal(apart, [[1, 1, 0]] * 3)
     japanese = pd.Series(["とても良い本", "良くない本", "コーヒー"])
-    np.testing.assert_array_equal(which_words(japanese, ("良い", "ない", "ーヒ")), np.eye(3))
+    np.testing.assert_array_equal(mark_words(japanese, ("良い", "ない", "ーヒ")), np.eye(3))
     thai = pd.Series(["ดีมาก", "ไม่ดี"])
-    np.testing.assert_array_equal(which_words(thai, ("มา", "ม่")), np.eye(2))
+    np.testing.assert_array_equal(mark_words(thai, ("มา", "ม่")), np.eye(2))
     korean = pd.Series(["정말 좋은 책", "나쁜 책"])
-    np.testing.assert_array_equal(which_words(korean, ("좋은", "나쁜")), np.eye(2))
+    np.testing.assert_array_equal(mark_words(korean, ("좋은", "나쁜")), np.eye(2))
 
 
 def test_digits_without_end_take_no_time():
     began = time.process_time()
-    assert which_words(pd.Series(["1" * 100_000 + " fine"]), ("fine",)).all()
+    assert mark_words(pd.Series(["1" * 100_000 + " fine"]), ("fine",)).all()
     assert time.process_time() - began < 5.0
 
 
 def test_there_are_no_more_words_than_memory_allows():
-    assert most_words(1_000, 1) == 2000
-    assert most_words(1_000, 4) == 500
-    assert most_words(100_000, 1) == 100
-    assert most_words(1_000_000, 2) == 5
+    assert word_limit(1_000, 1) == 2000
+    assert word_limit(1_000, 4) == 500
+    assert word_limit(100_000, 1) == 100
+    assert word_limit(1_000_000, 2) == 5
 
 
 def test_only_some_rows_of_a_long_table_are_looked_at():
     texts = pd.Series([*["left", "right"] * 3, *["ahead"] * 200])
-    assert telling_words(texts, 5) == ("ahead", "left", "right")
-    assert telling_words(texts, 5, looked_at=10) == ()
+    assert choose_words(texts, 5) == ("ahead", "left", "right")
+    assert choose_words(texts, 5, looked_at=10) == ()
 
 
 def test_texts_become_a_column_a_word():
@@ -98,7 +98,7 @@ def test_texts_become_a_column_a_word():
 
 
 def test_what_is_longer_than_a_word_is_none():
-    found = telling_words(pd.Series(["x" * 50 + " a", "y" * 51, "b"] * 5), 9)
+    found = choose_words(pd.Series(["x" * 50 + " a", "y" * 51, "b"] * 5), 9)
     assert found == ("x" * 50,)
 
 
@@ -119,7 +119,7 @@ def test_columns_of_texts_share_the_words():
 @given(st.lists(st.one_of(st.none(), st.text(max_size=30)), min_size=1, max_size=40))
 def test_a_matrix_of_words_is_of_zeros_ones_and_gaps(texts):
     given_texts = pd.Series(texts, dtype=object)
-    found = which_words(given_texts, ("ab", "ß", "ss", "été"))
+    found = mark_words(given_texts, ("ab", "ß", "ss", "été"))
     assert found.shape == (len(texts), 4)
     gaps = given_texts.isna().to_numpy()
     assert np.isnan(found[gaps]).all()
@@ -164,10 +164,10 @@ def test_a_model_predicts_some_rows_at_a_time(tmp_path, monkeypatch):
     frame.to_csv(tmp_path / "new.csv", index=False)
     monkeypatch.setattr(schemas, "MOST_CELLS", 4 * 30)
     lengths = []
-    read = columns.which_words
+    read = columns.mark_words
     monkeypatch.setattr(
         columns,
-        "which_words",
+        "mark_words",
         lambda given, words: (lengths.append(len(given)), read(given, words))[1],
     )
     np.testing.assert_array_equal(model.predict(frame), whole)

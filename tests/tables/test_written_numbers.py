@@ -116,7 +116,7 @@ def test_pairs_do_not_say_how_numbers_are_written():
 def test_new_numbers_may_all_be_below_zero(new):
     fit = pd.DataFrame({"profit": ["(1,2)", "3,4", "5,6"]})
     new = pd.DataFrame({"profit": new})
-    schema = infer_schema(fit).as_written_in(new)
+    schema = infer_schema(fit).with_marks_of(new)
     assert schema.encode(new)[:, 0].tolist() == [-7.8, -9.0]
     assert new_target_numbers(new["profit"], "profit", table_mark(new)).tolist() == [-7.8, -9.0]
 
@@ -408,7 +408,7 @@ def test_a_model_of_plain_numbers_reads_what_a_fit_reads(fitted, cells, numbers)
     """Of different marks, it is the one that reads the most cells."""
     schema = infer_schema(pd.DataFrame({"x": fitted}))
     new = pd.DataFrame({"x": cells})
-    np.testing.assert_array_equal(schema.as_written_in(new).encode(new)[:, 0], numbers)
+    np.testing.assert_array_equal(schema.with_marks_of(new).encode(new)[:, 0], numbers)
 
 
 def test_numbers_that_came_plain_and_have_thousands_apart_are_said(tmp_path):
@@ -514,7 +514,7 @@ def test_numbers_of_programs_are_read_beside_words():
     schema = infer_schema(pd.DataFrame({"x": LENGTHS}))
     new = pd.DataFrame({"x": [".5", "0.25", "7.", "word"]})
     np.testing.assert_array_equal(
-        schema.as_written_in(new).encode(new)[:, 0], [0.5, 0.25, 7.0, np.nan]
+        schema.with_marks_of(new).encode(new)[:, 0], [0.5, 0.25, 7.0, np.nan]
     )
 
 
@@ -522,7 +522,7 @@ def test_numbers_of_programs_are_read_beside_words():
 def test_numbers_of_a_database_need_no_mark(x):
     schema = infer_schema(pd.DataFrame({"x": x}))
     new = pd.DataFrame({"x": [Decimal("12.340"), Decimal("7.25")], "z": ["0,5", "1,5"]})
-    np.testing.assert_array_equal(schema.as_written_in(new).encode(new)[:, 0], [12.34, 7.25])
+    np.testing.assert_array_equal(schema.with_marks_of(new).encode(new)[:, 0], [12.34, 7.25])
 
 
 @pytest.mark.parametrize("cells", [["cold", "warm"], ["12 kg", "13 kg"]])

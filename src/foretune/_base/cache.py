@@ -23,7 +23,7 @@ def cache_folder() -> Path:
     return user_cache_path("foretune")
 
 
-def cached_path(kind: str, key: str) -> Path:
+def cache_path(kind: str, key: str) -> Path:
     """Return the path of the file for this key."""
     return cache_folder() / kind / f"{key}.safetensors"
 
@@ -38,7 +38,7 @@ def load_or_make(
     most_kept: int = MOST_KEPT,
 ) -> Made:
     """Load the result for this key, or make it and save it. None is not saved."""
-    path = cached_path(kind, key)
+    path = cache_path(kind, key)
     # A damaged file is made again, and so is one of another version or another user.
     with contextlib.suppress(ForetuneError, OSError, KeyError, ValueError, TypeError):
         if path.is_file():

@@ -53,7 +53,9 @@ def track(items: Iterable[T], progress: Progress, what: str, total: int | None) 
 
 
 @contextmanager
-def beating(progress: Progress, what: str, *, mostly_quick: bool = False) -> Iterator[None]:
+def report_every_second(
+    progress: Progress, what: str, *, mostly_quick: bool = False
+) -> Iterator[None]:
     """Report once a second that the work goes on, even while a library is silent.
 
     mostly_quick: report nothing for work that ends within a second. Such work must not use

@@ -5,7 +5,7 @@ import numpy as np
 from foretune._base.arrays import Floats, Ints
 from foretune.automl.metrics import differ
 from foretune.errors import UsageError
-from foretune.tables import FIRST_SCORED, RowStructureKind, Splits, Table, later_rows
+from foretune.tables import FIRST_SCORED, RowStructureKind, Splits, Table, split_later_rows
 
 HELD_OUT = 1 / 3
 
@@ -16,7 +16,7 @@ def cross_validation(table: Table, folds: int, seed: int) -> Splits:
     Rows in order are scored by models of earlier rows.
     """
     if _kind(table) is RowStructureKind.IN_ORDER:
-        return _learnable(later_rows(_values(table), first=FIRST_SCORED, parts=folds), table)
+        return _learnable(split_later_rows(_values(table), first=FIRST_SCORED, parts=folds), table)
     part = _dealt(table, folds, seed)
     return _learnable([_by_part(part, each) for each in np.unique(part)], table)
 
@@ -24,7 +24,7 @@ def cross_validation(table: Table, folds: int, seed: int) -> Splits:
 def hold_out(table: Table, seed: int) -> Splits:
     """Return a split that scores a third of the rows; of rows in order, the last third."""
     if _kind(table) is RowStructureKind.IN_ORDER:
-        return _learnable(later_rows(_values(table), first=1.0 - HELD_OUT, parts=1), table)
+        return _learnable(split_later_rows(_values(table), first=1.0 - HELD_OUT, parts=1), table)
     part = _dealt(table, round(1 / HELD_OUT), seed)
     if _kind(table) is not RowStructureKind.TOGETHER:
         return [_by_part(part, 0)]

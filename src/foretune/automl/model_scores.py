@@ -14,7 +14,7 @@ from foretune.tables import (
     RowWeights,
     Task,
     as_table,
-    codes_of,
+    encode_classes,
     new_target_numbers,
     table_mark,
     target_of,
@@ -90,7 +90,7 @@ def rows_with_target(
     if task is Task.REGRESSION:
         return known, new_target_numbers(known[target], target, mark)
     column, _ = target_of(known[target], task, mark)
-    codes, new = codes_of(column, classes)
+    codes, new = encode_classes(column, classes)
     if new:
         raise UsageError(
             f"a test table must have the classes of the table of the fit, but '{target}' has "

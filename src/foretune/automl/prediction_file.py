@@ -122,13 +122,13 @@ def _predict(
                 _check_keep(model, part, wanted)
                 notes = _unused_columns(model, part, wanted.keep)
             # If the decimal mark of a part is unclear, the parts before it decide.
-            schema = schema.as_written_in(part)
+            schema = schema.with_marks_of(part)
             if not rows:
                 schema.check_numbers(part)
             seen.add(part, schema)
             predicted = []
             for some, x in schema.in_parts(part):
-                unread.update(schema.unread(some, x))
+                unread.update(schema.count_unread(some, x))
                 predicted.append(_predict_part(model, x, wanted))
             writer.write(copied, pd.concat(predicted, ignore_index=True))
             rows += len(part)
@@ -177,7 +177,7 @@ def _numbers(model: Model) -> Schema:
     """Return the schema of the model, with its target if that is a number; the file may have it."""
     if model.task is not Task.REGRESSION:
         return model.schema
-    return model.schema.beside(
+    return model.schema.extend(
         Column(model.target, ColumnKind.NUMBER, decimal=model.target_decimal)
     )
 

@@ -48,7 +48,7 @@ def check_ready(
             decimal=table.target_decimal,
             weighting=table.weighting,
         )
-        table.schema.as_written_in(known).check_numbers(known)
+        table.schema.with_marks_of(known).check_numbers(known)
         check_divisible(options.metric, y, of=" of the test table")
 
 

@@ -210,7 +210,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         self._columns, self._from_frame = tuple(frame.columns), isinstance(X, pd.DataFrame)
         frame, roles = with_roles(frame, **given)
         # Rows of weight 0 go before the classes are counted.
-        counts = roles.counting(frame, np.ones(len(frame), dtype=np.bool_), no_mark)
+        counts = roles.find_weighted_rows(frame, np.ones(len(frame), dtype=np.bool_), no_mark)
         name = new_name(TARGET, frame)
         return with_columns(frame[counts], {name: self._target(target[counts])}), name, roles
 

@@ -190,7 +190,7 @@ def import_command(kind: str, source: str, out: Path, **given: Any) -> None:
       foretune import mlflow http://localhost:5000 --value val_loss:min -o runs.parquet
       foretune import ray ~/ray_results --value accuracy:max -o results.parquet
     """
-    from foretune._base.progress import beating
+    from foretune._base.progress import report_every_second
     from foretune._base.terminal import TerminalProgress
     from foretune.experience.summary import summarise
     from foretune.stores import import_experience
@@ -209,7 +209,7 @@ def import_command(kind: str, source: str, out: Path, **given: Any) -> None:
         progress=progress,
     )
     experience.save(out, progress=progress)
-    with beating(progress, "summing up"):
+    with report_every_second(progress, "summing up"):
         summary = summarise(experience)
     click.echo(summary)
     if kind in TAKERS["space"] and given["space"] is None:
@@ -231,13 +231,13 @@ def _table_columns(value: tuple[str, ...], ignore: str | None, **others: Any) ->
 @click.argument("file", type=click.Path(path_type=Path))
 def show_command(file: Path) -> None:
     """Summarise an experience FILE: tasks, sizes, best and missing values, the space."""
-    from foretune._base.progress import beating
+    from foretune._base.progress import report_every_second
     from foretune._base.terminal import TerminalProgress
     from foretune.experience import Experience
     from foretune.experience.summary import summarise
 
     progress = TerminalProgress()
     experience = Experience.open(file, progress=progress)
-    with beating(progress, "summing up"):
+    with report_every_second(progress, "summing up"):
         summary = summarise(experience)
     click.echo(summary)

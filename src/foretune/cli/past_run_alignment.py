@@ -89,8 +89,8 @@ def _merge_parts(
     carry: "Callable[[Experience], CarriedExperience[Experience]]",
 ) -> "CarriedExperience[Experience] | None":
     """Carry over all past runs that fit, and merge them."""
-    from foretune.experience.alignment.carry_over import together
-    from foretune.experience.source_merge import distinct
+    from foretune.experience.alignment.carry_over import join_carried
+    from foretune.experience.source_merge import keep_distinct_tasks
 
     measured = [
         replace(part, experience=known)
@@ -99,9 +99,9 @@ def _merge_parts(
             _assume_metric_names(past.parts, metrics),
         )
     ]
-    found = list(past.apply(carry, distinct(measured)))
+    found = list(past.apply(carry, keep_distinct_tasks(measured)))
     _report_unnamed_metrics([part for part, _ in found], metrics)
-    return together([each for _, each in found]) if found else None
+    return join_carried([each for _, each in found]) if found else None
 
 
 def _report_unnamed_metrics(

@@ -24,7 +24,7 @@ class SourcedExperience:
     """Whether its metrics had no names and got those of another source."""
 
 
-def distinct(parts: Sequence[SourcedExperience]) -> list[SourcedExperience]:
+def keep_distinct_tasks(parts: Sequence[SourcedExperience]) -> list[SourcedExperience]:
     """Return the tasks of all parts, each once, in any order of the parts.
 
     All parts have the same metrics. If all runs of a task are also runs of a task of the same name,

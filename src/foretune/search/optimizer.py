@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from foretune._base.progress import Progress, beating
+from foretune._base.progress import Progress, report_every_second
 from foretune.errors import ExhaustedError, UsageError
 from foretune.experience import Experience, Status, status_of
 from foretune.methods.contracts import (
@@ -130,7 +130,7 @@ class Optimizer:
         """
         chosen = method if isinstance(method, Method) else registered(method)
         shown = default_progress() if progress is None else progress
-        with beating(shown, "reading past tasks", mostly_quick=True):
+        with report_every_second(shown, "reading past tasks", mostly_quick=True):
             given = load_experience(experience)
         space, past = resolve_space(space, given)
         if objectives is None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from foretune._base.cache import cached_path
+from foretune._base.cache import cache_path
 from foretune._base.progress import Progress
 from foretune.errors import ForetuneError
 from foretune.experience import Experience
@@ -48,7 +48,7 @@ def learnt_on_top(
     tasks = fingerprints_of_tasks(experience)
     metrics = [str(metric) for metric in experience.metrics]
     said = f"{name} {experience.space.fingerprint} {metrics} {seed} {version('foretune')}"
-    path = cached_path(ANCESTRY, hashlib.sha256(said.encode()).hexdigest()[:40])
+    path = cache_path(ANCESTRY, hashlib.sha256(said.encode()).hexdigest()[:40])
     earlier = _ancestor(path, learner, tasks)
     if earlier is None:
         prior, begun_with = learner.learn(experience, seed=seed, progress=progress), len(tasks)

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 
 from foretune._base.cache import forget, load_or_make
-from foretune._base.progress import SILENT, LoggedProgress, Progress, beating
+from foretune._base.progress import SILENT, LoggedProgress, Progress, report_every_second
 from foretune._base.terminal import TerminalProgress
 from foretune.errors import explain_missing_extras
 from foretune.experience import Experience
@@ -57,7 +57,7 @@ def _open_early(
     method.check(experience, seed=seed)
     with explain_missing_extras(f"the method '{method.name}'"):
         learner = method.learner()
-    with beating(progress, "choosing what to try first", mostly_quick=True):
+    with report_every_second(progress, "choosing what to try first", mostly_quick=True):
         first = learner.early_opening(experience, seed=seed)
     return learn() if first is None else EarlyPrior(first, learn)
 

@@ -38,7 +38,7 @@ from foretune.tables.row_structure import (
     RowStructure as RowStructure,
     RowStructureKind as RowStructureKind,
     Splits as Splits,
-    later_rows as later_rows,
+    split_later_rows as split_later_rows,
 )
 from foretune.tables.row_weights import RowWeights as RowWeights
 from foretune.tables.schema import (
@@ -55,7 +55,7 @@ from foretune.tables.table_features import description as description
 from foretune.tables.target import (
     LabelKind as LabelKind,
     Task as Task,
-    codes_of as codes_of,
+    encode_classes as encode_classes,
     new_target_numbers as new_target_numbers,
     target_of as target_of,
 )

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from foretune._base.arrays import Bools, Floats
-from foretune.tables.number_formats import LOOKED_AT, MARKS, numbers_written
+from foretune.tables.number_formats import LOOKED_AT, MARKS, parse_numbers
 
 Rows = TypeVar("Rows", "pd.Series[Any]", pd.DataFrame)
 YES_AND_NO = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("1", "0"))
@@ -56,7 +56,7 @@ def _of_distinct(
     return found
 
 
-def some_of(given: Rows, most: int) -> Rows:
+def sample_rows(given: Rows, most: int) -> Rows:
     """Return at most this many cells of a column, or rows of a table, always the same ones.
 
     They are drawn at random, because every 24th row could be of the same hour.
@@ -84,7 +84,7 @@ def texts_of(given: "pd.Series[Any]") -> list[str]:
     return [text_of(value) for value in hashable(given.dropna()).unique()]
 
 
-def plain_text(text: str) -> str:
+def normalise_text(text: str) -> str:
     """Return a text in the form of a typed table: 01 becomes 1, 1.50 becomes 1.5, TRUE True."""
     if _NUMBER.fullmatch(text):
         return text_of(float(text))
@@ -113,10 +113,10 @@ def are_plain_numbers(texts: "pd.Series[Any]") -> bool:
 def has_usable_number(texts: "pd.Series[Any]", decimal: str = "") -> bool:
     """Return whether a number can be learnt from. Mostly one of the first ones can."""
     looks = (texts.iloc[:LOOKED_AT], texts)
-    return any(usable(read_numbers(each, decimal)).any() for each in looks)
+    return any(is_usable(read_numbers(each, decimal)).any() for each in looks)
 
 
-def usable(numbers: NDArray[Any]) -> Bools:
+def is_usable(numbers: NDArray[Any]) -> Bools:
     """Return (n,), which numbers can be learnt from: not missing, infinite or beyond `LARGEST`."""
     within: Bools = np.abs(numbers) < LARGEST
     return within
@@ -127,7 +127,7 @@ def numbers_in(given: "pd.Series[Any]", decimal: str) -> int:
     return int(np.isfinite(read_numbers(given, decimal)).sum())
 
 
-def not_numbers(given: "pd.Series[Any]") -> list[str]:
+def texts_without_number(given: "pd.Series[Any]") -> list[str]:
     """Return the texts of cells that are no finite numbers, read in the most successful way."""
     others = [np.isnan(read_numbers(given, decimal)) for decimal in ("", *MARKS)]
     fewest = min(others, key=np.sum)
@@ -141,7 +141,7 @@ def _format_numbers(given: "pd.Series[Any]", decimal: str) -> Floats:
         given = given.map(
             lambda cell: cell if isinstance(cell, str | Number) else str(cell), "ignore"
         )
-    return _of_distinct(given, lambda values: numbers_written(values, decimal))
+    return _of_distinct(given, lambda values: parse_numbers(values, decimal))
 
 
 def _plain(given: "pd.Series[Any]") -> Floats:
@@ -189,6 +189,6 @@ def are_truths(present: "pd.Series[Any]") -> bool:
     return texts == said
 
 
-def truths(given: "pd.Series[Any]") -> Floats:
+def read_truths(given: "pd.Series[Any]") -> Floats:
     """Return (n,), 1 where the cell says yes, 0 where it says no, NaN elsewhere."""
     return map_texts(given, {text: TRUTHS.get(text.lower(), np.nan) for text in texts_of(given)})

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from foretune._base.arrays import Ints
-from foretune.tables.cells import hashable, usable
+from foretune.tables.cells import hashable, is_usable
 from foretune.tables.missing_values import ColumnReading, signs_in
 
 
@@ -25,7 +25,7 @@ class ColumnFacts:
         """The cells that have a value to learn from."""
         present = hashable(self.given.dropna())
         if pd.api.types.is_float_dtype(present.dtype):
-            return present[usable(present.to_numpy(dtype=np.float64))]
+            return present[is_usable(present.to_numpy(dtype=np.float64))]
         return present
 
     @property

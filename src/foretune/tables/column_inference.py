@@ -18,14 +18,14 @@ from foretune.tables.cells import (
     has_usable_number,
     is_duration,
     is_plain,
+    is_usable,
     text_of,
-    usable,
 )
 from foretune.tables.column_facts import ColumnFacts
 from foretune.tables.columns import Column, ColumnKind
 from foretune.tables.deadlines import NO_DEADLINES, Deadlines
 from foretune.tables.number_formats import TableMark, decimal_mark, unit_of
-from foretune.tables.vocabulary import words_of_texts
+from foretune.tables.vocabulary import find_repeated_words
 
 TEXT_SHARE = 0.5
 """Strings are texts if more than this share of them is different, and there are many of them."""
@@ -76,7 +76,7 @@ def _inspect(
 def _inspect_numbers(name: str, given: "pd.Series[Any]") -> InspectedColumn:
     """Inspect a column of plain numbers. A wide table may have thousands of them."""
     values = given.to_numpy()
-    present = values[usable(values)]
+    present = values[is_usable(values)]
     missing = int(np.isnan(values).sum()) if values.dtype.kind == "f" else 0
     too_large = len(values) - len(present) - missing if values.dtype.kind == "f" else 0
     if not len(present) or present.min() == present.max():
@@ -93,7 +93,7 @@ def _count_too_large(column: Column, facts: ColumnFacts) -> int:
     given = facts.given
     if pd.api.types.is_float_dtype(given.dtype):
         numbers = given.to_numpy(dtype=np.float64, na_value=np.nan)
-        return int((~np.isnan(numbers) & ~usable(numbers)).sum())
+        return int((~np.isnan(numbers) & ~is_usable(numbers)).sum())
     if column.kind is not ColumnKind.NUMBER:
         return 0
     unread = np.isnan(column.read(facts.distinct)[:, 0])
@@ -203,7 +203,7 @@ def _with_words(
     texts = [each.column.name for each in inspected if each.column.kind is ColumnKind.TEXT]
     if not texts or time.monotonic() >= until:
         return tuple(inspected)
-    words = words_of_texts(frame, texts, until, progress)
+    words = find_repeated_words(frame, texts, until, progress)
     return tuple(
         replace(
             each,

@@ -73,9 +73,9 @@ class ColumnRoles:
         known = frame[target].notna().to_numpy()
         if self.weight is None or not known.any():
             return frame
-        return frame[self.counting(frame, known, table_mark(frame)) | ~known]
+        return frame[self.find_weighted_rows(frame, known, table_mark(frame)) | ~known]
 
-    def counting(self, frame: pd.DataFrame, known: Bools, mark: TableMark) -> Bools:
+    def find_weighted_rows(self, frame: pd.DataFrame, known: Bools, mark: TableMark) -> Bools:
         """Return (n,), which of the `known` (n,) rows have a weight above 0."""
         if self.weight is None:
             return known
@@ -84,13 +84,13 @@ class ColumnRoles:
         counting[known] = weights > 0.0
         return counting
 
-    def weighting(self, frame: pd.DataFrame, known: Bools, mark: TableMark) -> RowWeights | None:
+    def read_weights(self, frame: pd.DataFrame, known: Bools, mark: TableMark) -> RowWeights | None:
         """Return how much the known rows count; None if all count alike."""
         if self.weight is None:
             return None
         return RowWeights.of(self.weight, frame[self.weight][known], mark)
 
-    def arrangement(
+    def read_structure(
         self, frame: pd.DataFrame, known: Bools, mark: TableMark
     ) -> RowStructure | None:
         """Return how the known rows belong together or follow each other.

@@ -15,14 +15,14 @@ from foretune.tables import dates
 from foretune.tables.cells import (
     hashable,
     is_plain,
+    is_usable,
     map_texts,
+    normalise_text,
     numbers_in,
-    plain_text,
     read_durations,
     read_numbers,
+    read_truths,
     texts_of,
-    truths,
-    usable,
 )
 from foretune.tables.missing_values import signs_in
 from foretune.tables.number_formats import (
@@ -31,7 +31,7 @@ from foretune.tables.number_formats import (
     new_mark,
     only_texts,
 )
-from foretune.tables.vocabulary import which_words
+from foretune.tables.vocabulary import mark_words
 
 
 class ColumnKind(StrEnum):
@@ -121,15 +121,15 @@ class Column:
         if self.kind is ColumnKind.DATE:
             return dates.date_parts(dates.read_dates(given, self.date_format), self.date_parts)
         if self.kind is ColumnKind.WORDS:
-            return which_words(given, self.words)
+            return mark_words(given, self.words)
         if self.kind is ColumnKind.CATEGORY:
             return self._read_categories(given)[:, None]
         if self.kind is ColumnKind.BOOLEAN:
-            return truths(given)[:, None]
+            return read_truths(given)[:, None]
         if self.kind is ColumnKind.DURATION:
             return read_durations(given)[:, None]
         numbers = read_numbers(given, self.decimal)
-        return np.where(usable(numbers), numbers, np.nan)[:, None]
+        return np.where(is_usable(numbers), numbers, np.nan)[:, None]
 
     def _read_categories(self, given: "pd.Series[Any]") -> Floats:
         """Return (n,), the code of each category. Of one category, whether it is there."""
@@ -165,7 +165,7 @@ class Column:
         """Return whether any cell can be read. Mostly one of the first ones can."""
         return any(not np.isnan(self.read(each)).all() for each in (given.iloc[:LOOKED_AT], given))
 
-    def as_written_in(self, given: "pd.Series[Any]", table: TableMark) -> "Column":
+    def with_marks_of(self, given: "pd.Series[Any]", table: TableMark) -> "Column":
         """Return the same column with the decimal mark of a new table."""
         if self.kind is not ColumnKind.NUMBER or is_plain(given):
             return self
@@ -176,7 +176,7 @@ class Column:
 
 
 def _plain(text: str) -> str:
-    return plain_text(text.strip())
+    return normalise_text(text.strip())
 
 
 def count_kinds(counts: Mapping[ColumnKind, int]) -> str:

@@ -152,7 +152,7 @@ def _common_mark(frame: pd.DataFrame, otherwise: str) -> str:
 
 def _sure_mark(column: "pd.Series[Any]") -> str:
     if pd.api.types.is_float_dtype(column.dtype):
-        return "." if _has_fractions(column) and not maybe_thousands(column) else ""
+        return "." if _has_fractions(column) and not may_have_thousands(column) else ""
     if pd.api.types.infer_dtype(column, skipna=True) != "string":
         return ""
     present = column.dropna()
@@ -164,7 +164,7 @@ def _has_fractions(column: "pd.Series[float]") -> bool:
     return len(_not_whole(column)) > 0
 
 
-def maybe_thousands(column: "pd.Series[float]") -> bool:
+def may_have_thousands(column: "pd.Series[float]") -> bool:
     """Return whether every fraction has one to three digits before its point and three after it.
 
     Then the point may have divided thousands in the file: 1.234 for 1234.
@@ -175,10 +175,10 @@ def maybe_thousands(column: "pd.Series[float]") -> bool:
     return bool(len(parts) and (whole & (np.abs(parts) >= 1.0) & (np.abs(parts) < 1000.0)).all())
 
 
-def points_in_doubt(frame: pd.DataFrame) -> list[str]:
+def find_doubtful_points(frame: pd.DataFrame) -> list[str]:
     """Return the columns of fractions whose points may have divided thousands."""
     floats = frame.select_dtypes("float")
-    return [str(name) for name, column in floats.items() if maybe_thousands(column)]
+    return [str(name) for name, column in floats.items() if may_have_thousands(column)]
 
 
 def _not_whole(column: "pd.Series[float]") -> Floats:
@@ -231,7 +231,7 @@ def unit_of(numbers: "pd.Series[Any]") -> str:
     return "".join(sorted(units_in(numbers)))
 
 
-def numbers_written(values: "pd.Index[Any]", mark: str) -> Floats:
+def parse_numbers(values: "pd.Index[Any]", mark: str) -> Floats:
     """Return (n,), the number in each cell, written or typed; NaN for anything else."""
     numbers = _numbers(_as_arrow(values), mark)
     if not isinstance(values.dtype, pd.StringDtype):

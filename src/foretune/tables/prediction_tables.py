@@ -3,9 +3,9 @@
 import pandas as pd
 
 from foretune._base.names import quote_names
-from foretune.tables.cells import some_of
+from foretune.tables.cells import sample_rows
 from foretune.tables.columns import Column, ColumnKind
-from foretune.tables.number_formats import name_units, points_in_doubt, units_in
+from foretune.tables.number_formats import find_doubtful_points, name_units, units_in
 from foretune.tables.remarks import points_notes
 from foretune.tables.schema import Schema
 
@@ -19,7 +19,7 @@ def with_commas(schema: Schema, frame: pd.DataFrame) -> set[str]:
     If no column had one at the fit, these are all columns. Otherwise, a column that had points then
     has points again.
     """
-    found = schema.as_written_in(some_of(frame, LOOKED_AT)).columns
+    found = schema.with_marks_of(sample_rows(frame, LOOKED_AT)).columns
     columns = [column for column in found if column.name in frame.columns]
     commas = {column.name for column in columns if column.decimal == ","}
     if not commas or any(column.decimal == "," for column in schema.columns):
@@ -46,7 +46,7 @@ class NumberFormatCheck:
             if column.name in part.columns and part[column.name].notna().any():
                 units = units_in(part[column.name]) if column.decimal else set()
                 self._units.setdefault(column.name, set()).update(units)
-        self._in_doubt.update(points_in_doubt(part))
+        self._in_doubt.update(find_doubtful_points(part))
 
     def notes(self) -> list[str]:
         """Return sentences for people."""

@@ -14,7 +14,7 @@ from foretune._base.progress import SILENT, Progress
 from foretune.errors import UsageError
 from foretune.tables.cells import (
     has_leading_zeros,
-    not_numbers,
+    texts_without_number,
 )
 from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.columns import Column, ColumnKind
@@ -34,14 +34,14 @@ from foretune.tables.formats.text_form import MISSING
 from foretune.tables.number_formats import unit_of
 from foretune.tables.prediction_tables import NumberFormatCheck, with_commas
 from foretune.tables.problem import TableProblem
-from foretune.tables.remarks import TableFacts, notes_on
+from foretune.tables.remarks import TableFacts, table_notes
 from foretune.tables.schema import Schema
 from foretune.tables.table import NO_ROLES, Table
 from foretune.tables.target import (
     LabelKind,
     Task,
+    find_time_kind,
     infer_task,
-    times_in,
 )
 
 MOST_BYTES = 400 * 2**20
@@ -72,7 +72,7 @@ class TrainingTable:
             others.append(Column(self.target, ColumnKind.NUMBER, decimal=decimal, unit=unit))
         if by is not None:
             others.append(Column(by.column, ColumnKind.NUMBER, decimal=by.decimal))
-        return table.schema.beside(*others)
+        return table.schema.extend(*others)
 
     @property
     def raw_columns(self) -> Texts:
@@ -130,7 +130,7 @@ def read_table(
     problem = TableProblem.of(frame, target, task=asked, roles=roles)
     _check_repeats(problem)
     inspected = problem.inspect(progress, deadlines)
-    table = Table.answering(problem, inspected, name=name, progress=progress, deadlines=deadlines)
+    table = Table.for_problem(problem, inspected, name=name, progress=progress, deadlines=deadlines)
     facts = TableFacts(
         rows=len(frame),
         columns=problem.frame.shape[1] - len(roles.excluded_columns()) - 1,
@@ -141,7 +141,7 @@ def read_table(
         columns_cut_short=deadlines.columns_are_over,
         texts_cut_short=deadlines.texts_are_over,
     )
-    notes = [*findings.notes, *notes_on(table, facts, problem, inspected, findings.gaps)]
+    notes = [*findings.notes, *table_notes(table, facts, problem, inspected, findings.gaps)]
     unit = unit_of(problem.frame[target]) if problem.decimal else None
     return TrainingTable(table, target, facts, notes, unit)
 
@@ -198,7 +198,7 @@ def read_test_table(path: str | Path, training: TrainingTable) -> tuple[pd.DataF
         texts = {**training.raw_columns, **dict.fromkeys(more, ())}
         frame, share = read_sample(path, texts=texts)
     seen = NumberFormatCheck(training.numbers)
-    seen.add(frame, training.numbers.as_written_in(frame))
+    seen.add(frame, training.numbers.with_marks_of(frame))
     return frame, [
         *size_notes(share, "The test table"),
         *(f"In the test table: {note[0].lower()}{note[1:]}" for note in seen.notes()),
@@ -284,10 +284,10 @@ def _as_numbers_instead(known: "pd.Series[Any]") -> str:
     """Return advice on predicting a target as a number if its classes hardly repeat, or ""."""
     if _is_number(known):
         return f", or ask for {Task.REGRESSION}"
-    if held := times_in(known):
+    if held := find_time_kind(known):
         what, unit = held
         return f", or convert it to {unit}, because {what} are predicted as numbers"
-    others = not_numbers(known)
+    others = texts_without_number(known)
     if not others or 2 * len(others) >= len(known):
         return ""
     return (

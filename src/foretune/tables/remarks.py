@@ -12,7 +12,7 @@ from foretune.tables.cells import LARGEST
 from foretune.tables.column_inference import InspectedColumn
 from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.columns import UNUSED, ColumnKind, count_kinds
-from foretune.tables.number_formats import points_in_doubt
+from foretune.tables.number_formats import find_doubtful_points
 from foretune.tables.problem import TableProblem
 from foretune.tables.schema import Schema
 from foretune.tables.table import Table
@@ -53,7 +53,7 @@ class TableFacts:
     """Whether time ended before all texts were tested for words that help."""
 
 
-def notes_on(
+def table_notes(
     table: Table,
     facts: TableFacts,
     asked: TableProblem,
@@ -182,7 +182,7 @@ def _odd_text_notes(inspected: Sequence[InspectedColumn]) -> list[str]:
 
 def _thousands_notes(frame: pd.DataFrame, table: Table) -> list[str]:
     marks = (table.target_decimal, *(column.decimal for column in table.schema.columns))
-    return points_notes(points_in_doubt(frame)) if "," in marks else []
+    return points_notes(find_doubtful_points(frame)) if "," in marks else []
 
 
 def points_notes(names: Sequence[str]) -> list[str]:

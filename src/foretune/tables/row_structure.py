@@ -108,7 +108,7 @@ class RowStructure:
         return replace(self, values=self.values[index])
 
 
-def later_rows(order: Floats, *, first: float, parts: int) -> Splits:
+def split_later_rows(order: Floats, *, first: float, parts: int) -> Splits:
     """Divide the rows after a share `first` into parts; all rows before a part predict it.
 
     order: (n,), the time of a row. Rows of one time stay together. If no time begins that late, the

@@ -33,7 +33,7 @@ class Schema:
 
     columns: tuple[Column, ...]
 
-    def as_written_in(self, frame: pd.DataFrame) -> "Schema":
+    def with_marks_of(self, frame: pd.DataFrame) -> "Schema":
         """Return the same columns with the decimal marks of a new table.
 
         A model trained on 1.234,5 may meet 1234.5, and the other way round.
@@ -42,14 +42,14 @@ class Schema:
         table = table_mark(frame)
         return Schema(
             tuple(
-                column.as_written_in(frame[column.name], table)
+                column.with_marks_of(frame[column.name], table)
                 if column.name in frame.columns
                 else column
                 for column in self.columns
             )
         )
 
-    def beside(self, *others: Column) -> "Schema":
+    def extend(self, *others: Column) -> "Schema":
         """Return the same columns, and others after them."""
         return Schema((*self.columns, *others))
 
@@ -146,7 +146,7 @@ class Schema:
         missing: Bools = np.isnan(matrix[:, first])
         return missing
 
-    def unread(self, frame: pd.DataFrame, matrix: Floats) -> dict[str, int]:
+    def count_unread(self, frame: pd.DataFrame, matrix: Floats) -> dict[str, int]:
         """Return how many values of each column count as missing although they are there."""
         frame = as_table(frame)
         lost = {

@@ -115,10 +115,10 @@ class Table:
     ) -> "Table":
         """Make a table of a data frame, without the rows that lack a target or have weight 0."""
         problem = TableProblem.of(frame, target, task=task, roles=roles)
-        return cls.answering(problem, problem.inspect(progress), name=name, progress=progress)
+        return cls.for_problem(problem, problem.inspect(progress), name=name, progress=progress)
 
     @classmethod
-    def answering(
+    def for_problem(
         cls,
         asked: TableProblem,
         inspected: Sequence[InspectedColumn],
@@ -157,8 +157,8 @@ class Table:
             table = cls(name, task, schema, x, codes, classes, kind)
         table = replace(
             table,
-            arrangement=roles.arrangement(frame, present, mark),
-            weighting=roles.weighting(frame, present, mark),
+            arrangement=roles.read_structure(frame, present, mark),
+            weighting=roles.read_weights(frame, present, mark),
         )
         return table._with_helpful_texts(progress, deadlines.texts)
 

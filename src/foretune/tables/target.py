@@ -17,9 +17,9 @@ from foretune.tables.cells import (
     are_plain_numbers,
     are_written_durations,
     is_duration,
-    not_numbers,
     numbers_in,
     read_numbers,
+    texts_without_number,
 )
 from foretune.tables.number_formats import TableMark, decimal_mark, new_numbers_mark
 
@@ -125,7 +125,7 @@ def _as_whole(column: "pd.Series[Any]") -> "pd.Series[Any]":
 
 def target_numbers(column: "pd.Series[Any]", target: str) -> Floats:
     """Return (n,), the target of a regression; refuse anything but finite numbers."""
-    if held := times_in(column):
+    if held := find_time_kind(column):
         what, unit = held
         raise UsageError(
             f"the target of a regression must be finite numbers, but '{target}' holds {what}: "
@@ -140,7 +140,7 @@ def target_numbers(column: "pd.Series[Any]", target: str) -> Floats:
         # As classes, values that hardly repeat would be refused.
         repeat = 2 * column.astype(str).nunique() <= len(column)
         remedy = "choose classification" if repeat else "leave them out"
-        others = list(dict.fromkeys(not_numbers(column)))
+        others = list(dict.fromkeys(texts_without_number(column)))
         raise UsageError(
             f"the target of a regression must be finite numbers, but '{target}' holds "
             f"{quote_names(others, MOST_SHOWN)}: correct those rows or {remedy}",
@@ -159,7 +159,7 @@ def new_target_numbers(column: "pd.Series[Any]", target: str, mark: TableMark) -
     return target_numbers(column, target)
 
 
-def times_in(column: "pd.Series[Any]") -> tuple[str, str] | None:
+def find_time_kind(column: "pd.Series[Any]") -> tuple[str, str] | None:
     """Return what durations or dates a target holds, and a unit to count them in.
 
     Return None for every other target. Where counting begins is the user's choice.
@@ -203,7 +203,7 @@ def target_classes(
     return np.array([codes[text] for text in texts]), classes, kind
 
 
-def codes_of(column: "pd.Series[Any]", classes: Sequence[str]) -> tuple[Floats, list[str]]:
+def encode_classes(column: "pd.Series[Any]", classes: Sequence[str]) -> tuple[Floats, list[str]]:
     """Return (n,), the code of each row among known classes, and the texts that are no such class.
 
     1 and 1.0 are the same class, because pandas reads 1 as 1.0 in a column with a gap.

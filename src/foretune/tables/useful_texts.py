@@ -17,7 +17,7 @@ from foretune.tables.row_structure import (
     RowStructure,
     RowStructureKind,
     Splits,
-    later_rows,
+    split_later_rows,
 )
 from foretune.tables.text_encoder import TextEncoder
 
@@ -121,7 +121,7 @@ def _folds(y: Floats, by: RowStructure | None) -> Splits:
     arranged: Iterable[tuple[Ints, Ints]] = []
     if by is not None and by.groups > 1:
         if by.kind is RowStructureKind.IN_ORDER:
-            arranged = later_rows(by.values, first=FIRST_SCORED, parts=FOLDS)
+            arranged = split_later_rows(by.values, first=FIRST_SCORED, parts=FOLDS)
         else:
             arranged = GroupKFold(min(FOLDS, by.groups)).split(y, groups=by.values)
     usable = [(known, held) for known, held in arranged if np.ptp(y[known]) > 0.0]

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from foretune._base.arrays import Floats, Ints
 from foretune._base.progress import SILENT, Progress, track
-from foretune.tables.cells import some_of, text_of
+from foretune.tables.cells import sample_rows, text_of
 
 MOST_WORDS = 2000
 """The most words of all texts together, because every word is a column of the matrix."""
@@ -41,12 +41,12 @@ _UNSPACED = re.compile(
 """Text in a script without spaces between words; the second line is Chinese and Japanese."""
 
 
-def most_words(rows: int, columns: int) -> int:
+def word_limit(rows: int, columns: int) -> int:
     """Return how many words each of this many columns of texts may have."""
     return min(MOST_WORDS // columns, MOST_CELLS // max(1, rows * columns))
 
 
-def words_of_texts(
+def find_repeated_words(
     frame: pd.DataFrame,
     names: Sequence[str],
     until: float = math.inf,
@@ -59,7 +59,7 @@ def words_of_texts(
 
     until: when the time for inspecting texts ends, by the monotonic clock.
     """
-    most = most_words(len(frame), min(len(names), MOST_TEXTS))
+    most = word_limit(len(frame), min(len(names), MOST_TEXTS))
     if len(names) > MOST_TEXTS:
         lengths = {name: _mean_length(frame[name]) for name in names}
         names = sorted(names, key=lambda name: -lengths[name])
@@ -67,7 +67,7 @@ def words_of_texts(
     for name in track(names, progress, "looking for words in texts", len(names)):
         if len(found) == MOST_TEXTS or time.monotonic() >= until:
             break
-        if words := telling_words(frame[name].dropna(), most):
+        if words := choose_words(frame[name].dropna(), most):
             found[name] = words
     return found
 
@@ -76,14 +76,14 @@ def _mean_length(texts: "pd.Series[Any]") -> float:
     return float(pc.mean(pc.utf8_length(_as_arrow(texts.dropna()))).as_py() or 0.0)
 
 
-def telling_words(
+def choose_words(
     present: "pd.Series[Any]", most: int, *, looked_at: int = LOOKED_AT
 ) -> tuple[str, ...]:
     """Choose the words that distinguish most rows: those in about half of the rows come first.
 
     Words in nearly no row, or in nearly every row, are left out.
     """
-    some = some_of(present, looked_at)
+    some = sample_rows(present, looked_at)
     rows, runs = _split_texts(some)
     codes = runs.dictionary_encode()
     texts, count = codes.dictionary, max(1, len(codes.dictionary))
@@ -99,7 +99,7 @@ def telling_words(
     return tuple(sorted(words, key=lambda word: (-order[word], word))[:most])
 
 
-def which_words(given: "pd.Series[Any]", words: Sequence[str]) -> Floats:
+def mark_words(given: "pd.Series[Any]", words: Sequence[str]) -> Floats:
     """Return (n, words), 1 where a text has the word; NaN where there is no text."""
     is_there = given.notna().to_numpy()
     found = np.zeros((len(given), len(words)))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from foretune.automl.evaluation import Protocol
 from foretune.automl.folds import cross_validation, dealt_together, hold_out
-from foretune.tables.row_structure import RowStructure, RowStructureKind, later_rows
+from foretune.tables.row_structure import RowStructure, RowStructureKind, split_later_rows
 from foretune.tables.schema import Schema
 from foretune.tables.table import Table
 from foretune.tables.target import Task
@@ -49,7 +49,7 @@ def test_each_row_of_a_group_is_scored_once(values, folds):
 @given(values=groups_of_rows, parts=st.integers(1, 5), first=st.floats(0.1, 0.9))
 def test_what_comes_later_or_at_once_is_not_learnt_from(values, parts, first):
     order = np.array(values, dtype=np.float64)
-    splits = later_rows(order, first=first, parts=parts)
+    splits = split_later_rows(order, first=first, parts=parts)
     assert splits
     for learn, held in splits:
         assert len(learn) * len(held)
@@ -62,27 +62,27 @@ def test_what_comes_later_or_at_once_is_not_learnt_from(values, parts, first):
 
 
 def test_the_later_half_in_parts():
-    splits = later_rows(np.arange(12.0)[::-1], first=0.5, parts=3)
+    splits = split_later_rows(np.arange(12.0)[::-1], first=0.5, parts=3)
     # Row 0 comes last of the twelve.
     assert [sorted(held) for _, held in splits] == [[4, 5], [2, 3], [0, 1]]
     assert [len(learn) for learn, _ in splits] == [6, 8, 10]
 
 
 def test_the_last_third_is_rounded():
-    [(learn, held)] = later_rows(np.arange(10.0), first=2 / 3, parts=1)
+    [(learn, held)] = split_later_rows(np.arange(10.0), first=2 / 3, parts=1)
     assert (len(learn), len(held)) == (7, 3)
 
 
 def test_months_stay_whole():
     months = np.repeat(np.arange(4.0), 5)
-    [(learn, held)] = later_rows(months, first=2 / 3, parts=1)
+    [(learn, held)] = split_later_rows(months, first=2 / 3, parts=1)
     assert set(months[learn]) == {0.0, 1.0, 2.0}
     assert set(months[held]) == {3.0}
 
 
 def test_the_last_of_two_points_in_time_however_much_it_holds():
     order = np.array([0.0] * 3 + [1.0] * 7)
-    [(learn, held)] = later_rows(order, first=0.5, parts=3)
+    [(learn, held)] = split_later_rows(order, first=0.5, parts=3)
     assert list(learn) == [0, 1, 2]
     assert list(held) == list(range(3, 10))
 

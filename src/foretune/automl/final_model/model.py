@@ -89,12 +89,12 @@ class Model:
         such as a new category, counts as missing. Numbers may have another decimal mark than in
         the table of the fit.
         """
-        parts = self.schema.as_written_in(frame).in_parts(frame)
+        parts = self.schema.with_marks_of(frame).in_parts(frame)
         return np.concatenate([self.predict_rows(x) for _, x in parts])
 
     def predict_proba(self, frame: pd.DataFrame) -> Floats:
         """Predict probabilities (n, classes)."""
-        parts = self.schema.as_written_in(frame).in_parts(frame)
+        parts = self.schema.with_marks_of(frame).in_parts(frame)
         return np.concatenate([self.probabilities(x) for _, x in parts])
 
     def predict_rows(self, x: Floats, probabilities: Floats | None = None) -> NDArray[Any]:

@@ -206,7 +206,7 @@ def _check_success(experience: ExperienceData) -> None:
         )
 
 
-def together(
+def join_carried(
     parts: Sequence[CarriedExperience[AnyExperience]],
 ) -> CarriedExperience[AnyExperience]:
     """Join several experiences of the same space; tasks of the same name are the same."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretune._base.progress import SILENT, Progress, beating
+from foretune._base.progress import SILENT, Progress, report_every_second
 from foretune.experience import Experience, Status
 from foretune.methods.auto.model import AutoSurrogate
 from foretune.methods.contracts import Keep, Learner, Prior, Surrogate, Target
@@ -141,7 +141,7 @@ class AutoLearner(Learner):
             for name, make in self.taught.items():
                 learner = make()
                 read = learner.reads(experience, seed=seed)
-                with beating(progress, f"learning from past tasks ({name})"):
+                with report_every_second(progress, f"learning from past tasks ({name})"):
                     experts[name] = keep(name, learner, experience, read)
         for name, make in self.from_nothing.items():
             experts[name] = make().learn(experience, seed=seed, progress=progress)

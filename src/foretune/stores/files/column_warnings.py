@@ -38,7 +38,9 @@ PREFIXES = ("params_", "params.", "config/", "param_")
 Columns = Mapping[str, ColumnCells]
 
 
-def say_doubts(columns: Mapping[str, Sequence[Any] | ColumnCells], *, by_name: bool) -> None:
+def warn_of_doubtful_columns(
+    columns: Mapping[str, Sequence[Any] | ColumnCells], *, by_name: bool
+) -> None:
     """Warn of columns that may mean something else than they are taken for.
 
     by_name: whether a column without another meaning is taken for a hyperparameter.

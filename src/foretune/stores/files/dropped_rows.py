@@ -16,10 +16,10 @@ def say_left_out(what: str, why: str, tasks: Sequence[str], *, stacklevel: int) 
     stacklevel: which caller's line the warning names; 1 is this function.
     """
     if tasks:
-        warnings.warn(left_out(what, why, tasks), stacklevel=stacklevel)
+        warnings.warn(left_out_warning(what, why, tasks), stacklevel=stacklevel)
 
 
-def left_out(what: str, why: str, tasks: Sequence[str]) -> ForetuneWarning:
+def left_out_warning(what: str, why: str, tasks: Sequence[str]) -> ForetuneWarning:
     """Return the warning of evaluations that are left out.
 
     what: how the source calls them, such as "trials".

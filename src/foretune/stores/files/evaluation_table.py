@@ -4,7 +4,7 @@ from pathlib import Path
 
 from foretune._base.freed_memory import return_freed_memory
 from foretune._base.names import quote_names
-from foretune._base.progress import SILENT, Progress, beating
+from foretune._base.progress import SILENT, Progress, report_every_second
 from foretune.errors import ExperienceError
 from foretune.experience import Experience, Metric
 from foretune.experience.annotations import Notes
@@ -48,7 +48,7 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
         space = parse_space(existing(columns.space).read_text(encoding="utf-8", errors="replace"))
     table = _read(source, columns, space, progress)
     return_freed_memory()
-    with beating(progress, "looking at the columns"):
+    with report_every_second(progress, "looking at the columns"):
         table, results = read_results(table, columns)
         if space is None:
             given = infer_hyperparameters(table, columns, source, results)
@@ -62,7 +62,7 @@ def read(source: Path | str, *, columns: TableColumns, progress: Progress = SILE
     tasks = results.tasks
     found = results.to_columns(configs.index)
     metrics = [Metric(column, direction_of(column, way)) for column, way in columns.values.items()]
-    with beating(progress, "putting the evaluations in order"):
+    with report_every_second(progress, "putting the evaluations in order"):
         if results.step_rows is not None:
             found = results.step_rows.join(found)
         return from_columns(

@@ -14,7 +14,7 @@ from foretune.stores.files.condition_inference import Activity, explain_columns
 from foretune.stores.files.dropped_rows import TOLD_IN_PART, say_left_out
 
 
-def without_reasons(cells: dict[str, ColumnCells], done: Bools) -> dict[str, ColumnCells]:
+def drop_failure_columns(cells: dict[str, ColumnCells], done: Bools) -> dict[str, ColumnCells]:
     """Drop the columns that only failures fill, such as the text of an exception."""
     reasons = [name for name in cells if not cells[name].present[done].any()]
     if not reasons or not done.any():
@@ -30,7 +30,7 @@ def without_reasons(cells: dict[str, ColumnCells], done: Bools) -> dict[str, Col
     return {name: column for name, column in cells.items() if name not in reasons}
 
 
-def rows_told_in_full(
+def find_whole_rows(
     cells: Mapping[str, ColumnCells], told: Mapping[str, Bools], done: Bools, tasks: ColumnCells
 ) -> Bools:
     """Return (n,), False for rows that failed without all of their hyperparameters; warn of these.
@@ -40,12 +40,14 @@ def rows_told_in_full(
     """
     if not done.any() or all(column.present[~done].all() for column in cells.values()):
         return np.ones(len(done), dtype=np.bool_)
-    whole = told_in_full(cells, told, done)
+    whole = find_whole_configs(cells, told, done)
     say_left_out("rows", TOLD_IN_PART, tasks.take(~whole).tolist(), stacklevel=5)
     return whole
 
 
-def told_in_full(cells: Mapping[str, ColumnCells], told: Mapping[str, Bools], done: Bools) -> Bools:
+def find_whole_configs(
+    cells: Mapping[str, ColumnCells], told: Mapping[str, Bools], done: Bools
+) -> Bools:
     """Return (n,), False for evaluations that failed before all hyperparameters were recorded.
 
     The evaluations that succeeded show what belongs to a whole configuration.

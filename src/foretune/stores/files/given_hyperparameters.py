@@ -6,7 +6,7 @@ from foretune._base.arrays import Bools
 from foretune.experience.data_frame import CONFIG
 from foretune.space import Parameter, Space
 from foretune.stores.files.cell_columns import ColumnCells
-from foretune.stores.files.failed_rows import rows_told_in_full
+from foretune.stores.files.failed_rows import find_whole_rows
 from foretune.stores.files.hyperparameter_cells import HyperparameterCells
 from foretune.stores.files.json_configs import config_columns
 from foretune.stores.files.plain_values import read_back
@@ -35,7 +35,7 @@ def select_hyperparameters(
         cells = {name: table.columns[column] for name, column in held.items()}
         told = _find_none_words(table, space, held, prefix)
         table.columns.clear()
-    whole = rows_told_in_full(cells, told, results.is_success, results.tasks)
+    whole = find_whole_rows(cells, told, results.is_success, results.tasks)
     if not whole.all():
         cells = {name: column.take(whole) for name, column in cells.items()}
     if columns.config_column is not None:

@@ -12,9 +12,9 @@ from foretune._base.names import quote_names
 from foretune.errors import ExperienceError, ForetuneWarning
 from foretune.space import Space
 from foretune.stores.files.cell_columns import ColumnCells
-from foretune.stores.files.column_warnings import say_doubts
+from foretune.stores.files.column_warnings import warn_of_doubtful_columns
 from foretune.stores.files.condition_inference import find_unexplained_gaps
-from foretune.stores.files.failed_rows import rows_told_in_full, without_reasons
+from foretune.stores.files.failed_rows import drop_failure_columns, find_whole_rows
 from foretune.stores.files.hyperparameter_cells import HyperparameterCells, check_not_in_use
 from foretune.stores.files.json_configs import config_columns
 from foretune.stores.files.plain_values import read_back
@@ -42,11 +42,11 @@ def infer_hyperparameters(
         told = {name: told[name] for name in cells}
     else:
         cells = _hyperparameter_columns(table, columns, source)
-        say_doubts(cells, by_name=columns.config_prefix is None)
+        warn_of_doubtful_columns(cells, by_name=columns.config_prefix is None)
         told = _has_value_or_word(table, cells, columns.config_prefix or "")
     done = results.is_success
-    cells = without_reasons(cells, done)
-    whole = rows_told_in_full(cells, told, done, results.tasks)
+    cells = drop_failure_columns(cells, done)
+    whole = find_whole_rows(cells, told, done, results.tasks)
     if not whole.all():
         cells = {name: column.take(whole) for name, column in cells.items()}
         told = {name: where[whole] for name, where in told.items() if name in cells}

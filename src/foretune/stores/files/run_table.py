@@ -23,7 +23,7 @@ from foretune.space.text_format import parse_space
 from foretune.stores.files.archive import existing
 from foretune.stores.files.cell_columns import ColumnCells, is_missing
 from foretune.stores.files.dropped_rows import NOT_ENDED, TOLD_IN_PART, say_left_out
-from foretune.stores.files.failed_rows import told_in_full as rows_told_in_full
+from foretune.stores.files.failed_rows import find_whole_configs as find_whole_rows
 from foretune.stores.files.plain_values import as_choice
 from foretune.stores.files.space_inference import infer_space
 from foretune.stores.formats import TableColumns, check_ignore_names, direction_of
@@ -97,7 +97,9 @@ class LoggedRun:
         return LoggedRun(task, config, values, failed, seconds, nothing, ended, reports)
 
 
-def experience_of(runs: Sequence[LoggedRun], columns: TableColumns, source: str) -> Experience:
+def build_run_experience(
+    runs: Sequence[LoggedRun], columns: TableColumns, source: str
+) -> Experience:
     """Return the runs as an experience. A run without all the metrics counts as failed.
 
     Runs that have not ended, or that failed too early, are left out.
@@ -231,7 +233,7 @@ def has_full_config(runs: Sequence[LoggedRun], done: Sequence[bool]) -> list[boo
     names = dict.fromkeys(name for run in runs for name in (*run.config, *run.nothing))
     cells = {name: ColumnCells.of([run.config.get(name) for run in runs]) for name in names}
     told = {name: np.array([run.names(name) for run in runs]) for name in names}
-    whole: list[bool] = rows_told_in_full(cells, told, np.array(done)).tolist()
+    whole: list[bool] = find_whole_rows(cells, told, np.array(done)).tolist()
     return whole
 
 

@@ -15,7 +15,7 @@ from foretune._base.progress import SILENT, Progress, track
 from foretune.errors import ExperienceError, explain_missing_extras
 from foretune.experience import Experience
 from foretune.stores.files.plain_values import Scalar, read_back
-from foretune.stores.files.run_table import LoggedRun, Reports, check_columns, experience_of
+from foretune.stores.files.run_table import LoggedRun, Reports, build_run_experience, check_columns
 from foretune.stores.formats import NO_COLUMNS, TableColumns
 from foretune.stores.mlflow.tracking_store import existing_uri, first_contact
 
@@ -66,7 +66,7 @@ def read(
             rule="unreadable-mlflow-store",
             value=named,
         ) from error
-    return experience_of(runs, columns, named)
+    return build_run_experience(runs, columns, named)
 
 
 def _experiments(client: "MlflowClient") -> "Iterator[Experiment]":

@@ -12,7 +12,7 @@ import numpy as np
 from foretune._base.arrays import Bools
 from foretune.errors import ExperienceError, ForetuneError
 from foretune.experience import Experience
-from foretune.experience.alignment.carry_over import carry_over, together
+from foretune.experience.alignment.carry_over import carry_over, join_carried
 from foretune.experience.alignment.missing_policy import USUAL_POLICY
 from foretune.space import Kind, Space
 from foretune.stores.optuna.database import pause_collector
@@ -94,7 +94,7 @@ class PastStudies:
                     found.append(carry_over(part.only(tasks), space, missing=self.missing))
         if not found:
             return None
-        known = together(found).experience
+        known = join_carried(found).experience
         kept = [task for task in known.tasks if known.task(task).is_success.sum() >= LEAST_TRIALS]
         return known.only(kept) if kept else None
 

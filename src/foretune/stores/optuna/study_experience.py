@@ -29,7 +29,7 @@ from foretune.experience.alignment.missing_policy import MissingPolicy
 from foretune.experience.alignment.translation import translate_legally
 from foretune.experience.curves import CurveColumns, build_curves
 from foretune.space import Encoded, Kind, Parameter, Space
-from foretune.stores.files.dropped_rows import NOT_ENDED, TOLD_IN_PART, left_out
+from foretune.stores.files.dropped_rows import NOT_ENDED, TOLD_IN_PART, left_out_warning
 from foretune.stores.files.plain_values import as_choice
 from foretune.stores.optuna.constraints import infeasible
 from foretune.stores.optuna.database import StoredTrial
@@ -112,7 +112,7 @@ class _Maker:
                 kept.append(study if whole else replace(study, trials=trials))
         self.studies = kept
         if lost:
-            self.warnings.append(left_out("trials", why, lost))
+            self.warnings.append(left_out_warning("trials", why, lost))
 
     def keep_with_hyperparameters(self) -> None:
         """Keep trials that have any of the space's hyperparameters."""

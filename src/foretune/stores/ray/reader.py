@@ -20,8 +20,8 @@ from foretune.stores.files.archive import existing
 from foretune.stores.files.run_table import (
     LoggedRun,
     Reports,
+    build_run_experience,
     check_columns,
-    experience_of,
     flatten_config,
 )
 from foretune.stores.formats import NO_COLUMNS, TableColumns
@@ -59,7 +59,7 @@ def read(
         _run(folder, tasks[folder.parent], config, columns.values)
         for folder, config in zip(folders, _flat(configs), strict=True)
     ]
-    return experience_of(runs, columns, str(source))
+    return build_run_experience(runs, columns, str(source))
 
 
 def _tasks(experiments: Collection[Path], root: Path) -> dict[Path, str]:
