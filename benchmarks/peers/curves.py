@@ -1,48 +1,43 @@
-"""Optuna's pruners on recorded learning curves, charged as `foretune bench run --budget` charges.
+"""Peers that stop trials early on recorded learning curves, charged as `bench run --budget` does.
 
-    python -m benchmarks.peers.curves lcbench.parquet --budget 10 --seeds 3 --out peers.parquet
+    python -m benchmarks.peers.curves lcbench.parquet --environments DIR --budget 10 --seeds 3 \\
+        --peers optuna-tpe-hyperband,syne-tune-asha,smac-hyperband --out peers.parquet
     foretune bench report results.parquet peers.parquet
 
-TPE with its defaults searches the whole space; a suggestion gets the curve of the nearest recorded
-configuration, and a repeated one is paid for again. After each step the pruner is asked. Optuna
-cannot continue a pruned trial. The Hyperband pruner is given the number of steps; all else are
-defaults. Steps that are no whole numbers are numbered. One worker, costs in steps.
+Peers search the whole space. A suggestion gets the curve of the nearest recorded configuration, and
+is paid for again if another trial had the same curve. A paused trial continues where it stopped.
+There is one worker, costs are steps, and levels begin where those of `foretune bench run` begin.
+Each peer runs in its own environment (`environments.toml`); Optuna runs beside Foretune. The same
+command goes on where it was stopped; more peers, tasks and seeds extend the file.
 """
 
 import argparse
-import math
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from time import perf_counter
 
 import numpy as np
-import optuna
 import pandas as pd
-from benchmarks.peers.adapters.optuna import OptunaTuner
+from benchmarks.peers.curve_problem import ETA, CurveProblem
+from benchmarks.peers.install import python_of
 from benchmarks.peers.objective import Problem
+from benchmarks.peers.play import ONE_THREAD, ROOT
 from benchmarks.peers.problems import list_parameters
+from benchmarks.peers.run import OURS, START, Contestant, Played, keep_settings, seed_of
 
 from foretune.experience import LEAVE_ONE_OUT, Experience, fingerprint_of_evaluations
-from foretune_lab.bench.curve_replay import (
-    CurveCosts,
-    CurveRun,
-    CurveTask,
-    RecordedCurve,
-    curve_task,
-)
+from foretune_lab.bench.curve_replay import CurveCosts, CurveRun, CurveTask, curve_task
 from foretune_lab.bench.curve_settings import CurveSettings
+from foretune_lab.bench.plan import plan_held_out
 from foretune_lab.bench.replay import fingerprint_of_notes
 from foretune_lab.bench.results import ReplaySettings, Results, save
-from foretune_lab.bench.starts import Start, seed_on_task
 
-PRUNERS: dict[str, Callable[[int], optuna.pruners.BasePruner]] = {
-    "optuna-tpe": lambda _: optuna.pruners.NopPruner(),
-    "optuna-tpe-hyperband": lambda last: optuna.pruners.HyperbandPruner(max_resource=last),
-    "optuna-tpe-median": lambda _: optuna.pruners.MedianPruner(),
-}
+HERE = "curves-optuna"
+"""The environment of Optuna, which is installed beside Foretune."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +48,8 @@ class Given:
     peers: tuple[str, ...]
     budget: float
     seeds: int
-    metric: str | None
+    metric: str | None = None
+    tasks_limit: int | None = None
 
 
 def load(given: Given) -> Experience:
@@ -62,23 +58,12 @@ def load(given: Given) -> Experience:
     return experience.with_metrics([given.metric or experience.metrics[0].name]).compact()
 
 
-def play_task(given: Given, task: str) -> list[CurveRun]:
-    """Play all peers and seeds on one task."""
-    experience = load(given)
+def write_problem(experience: Experience, task: str, out: Path) -> None:
+    """Write the curves of a task, and the problem that its last values are."""
     recorded = curve_task(experience, task)
-    problem = problem_of_curves(experience, recorded)
-    return [
-        play(problem, recorded, name, seed, given.budget)
-        for name in given.peers
-        for seed in range(given.seeds)
-    ]
-
-
-def problem_of_curves(experience: Experience, recorded: CurveTask) -> Problem:
-    """The space of a task, and all its configurations with a curve."""
     columns = [place for place, p in enumerate(experience.space.parameters) if p.size > 1]
-    return Problem(
-        task=recorded.name,
+    problem = Problem(
+        task=task,
         parameters=tuple(list_parameters(experience.space, columns)),
         values=recorded.configs.values[:, columns],
         losses=np.array([curve.losses[-1] for curve in recorded.curves]),
@@ -86,46 +71,25 @@ def problem_of_curves(experience: Experience, recorded: CurveTask) -> Problem:
         experience="",
         learnt_from=(),
     )
+    curve_problem_of(problem, recorded).save(out)
 
 
-def play(problem: Problem, recorded: CurveTask, name: str, seed: int, budget: float) -> CurveRun:
-    """Ask, report step by step, and prune until the budget is spent."""
-    longest = max(len(curve.steps) for curve in recorded.curves)
-    sampler = optuna.samplers.TPESampler(seed=seed_on_task(seed, recorded.name) % 2**32)
-    tuner = OptunaTuner(problem, sampler, conditional=True, pruner=PRUNERS[name](longest))
-    run = CurveRun(recorded.name, name, seed)
-    spent, best = 0.0, math.inf
-    while spent < budget * recorded.complete_cost:
-        start = perf_counter()
-        curve = recorded.curves[problem.nearest(tuner.ask())]
-        thought = perf_counter() - start
-        point = train(tuner, curve)
-        spent += float(curve.clock[point])
-        seen = curve.losses[: point + 1]
-        best = min([best, *seen[np.isfinite(seen)].tolist()])
-        run.cost.append(spent / recorded.complete_cost)
-        run.value.append(float(curve.losses[point]))
-        run.best.append(best)
-        run.regret.append(recorded.regret(best))
-        run.suggest_seconds.append(thought)
-    return run
-
-
-def train(tuner: OptunaTuner, curve: RecordedCurve) -> int:
-    """Report a curve until the pruner stops it, and return the last point."""
-    whole = bool((curve.steps == np.round(curve.steps)).all())
-    for point, loss in enumerate(curve.losses.tolist()):
-        step = int(curve.steps[point]) if whole else point + 1
-        if tuner.report(step, loss) and point < len(curve.losses) - 1:
-            tuner.prune()
-            return point
-    tuner.end(float(curve.losses[-1]))
-    return len(curve.losses) - 1
+def curve_problem_of(problem: Problem, recorded: CurveTask) -> CurveProblem:
+    """Join the curves of a task with its problem."""
+    curves = recorded.curves
+    return CurveProblem(
+        problem,
+        np.cumsum([0, *(len(curve.steps) for curve in curves)]).astype(float),
+        np.concatenate([curve.steps for curve in curves]),
+        np.concatenate([curve.losses for curve in curves]),
+        np.concatenate([curve.clock for curve in curves]),
+        recorded.complete_cost,
+        CurveSettings(CurveCosts(1), eta=ETA).step_range(recorded).first,
+    )
 
 
 def settings_of(experience: Experience, given: Given, suite: str) -> ReplaySettings:
     """The settings of `foretune bench run`, so that both files stand in one report."""
-    start = Start.parse("none")
     return ReplaySettings(
         suite=suite,
         trials=0,
@@ -133,36 +97,91 @@ def settings_of(experience: Experience, given: Given, suite: str) -> ReplaySetti
         objectives=tuple(metric.name for metric in experience.metrics),
         directions=tuple(str(metric.direction) for metric in experience.metrics),
         experience=fingerprint_of_evaluations(experience),
-        start=str(start),
-        notes=fingerprint_of_notes(experience, LEAVE_ONE_OUT, start),
+        start=str(START),
+        notes=fingerprint_of_notes(experience, LEAVE_ONE_OUT, START),
         curves=CurveSettings(CurveCosts(given.budget)),
     )
 
 
+def prepare_folder(experience: Experience, given: Given, folder: Path) -> tuple[str, ...]:
+    """Write the tasks and the plan of all runs, and return the names of the tasks."""
+    held = plan_held_out(experience, LEAVE_ONE_OUT, START, limit=given.tasks_limit)
+    tasks = tuple(task for split in held.splits for task in split.test)
+    (folder / "problems").mkdir(parents=True, exist_ok=True)
+    for task in tasks:
+        path = folder / "problems" / f"{task}.npz"
+        if not path.with_suffix(".curves.npz").exists():
+            write_problem(experience, task, path)
+    runs = [(task, seed, seed_of(task, seed)) for seed in range(given.seeds) for task in tasks]
+    plan = {"budget": given.budget, "runs": runs}
+    (folder / "plan.json").write_text(json.dumps(plan), "utf-8")
+    return tasks
+
+
+def play_peer(contestant: Contestant, folder: Path, environments: Path | None) -> None:
+    """Play all runs of a peer in one process of its environment."""
+    here = contestant.environment == HERE or environments is None
+    python = sys.executable if here else python_of(environments, contestant.environment)
+    command = [str(python), "-m", "benchmarks.peers.curve_play", str(folder.resolve())]
+    subprocess.run(
+        [*command, contestant.module, contestant.peer],
+        cwd=ROOT,
+        env={**os.environ, **ONE_THREAD},
+        check=True,
+    )
+
+
+def collect_runs(folder: Path, tasks: dict[str, CurveTask]) -> Iterator[CurveRun]:
+    """Read all runs of these tasks."""
+    for file in sorted((folder / "runs").glob("*/*.npz")):
+        task, _, seed = file.stem.rpartition("-")
+        if task not in tasks:
+            continue
+        run = CurveRun(task, file.parent.name, int(seed))
+        with np.load(file) as arrays:
+            run.cost, run.value = arrays["cost"].tolist(), arrays["value"].tolist()
+            run.best = arrays["best"].tolist()
+            run.suggest_seconds = arrays["suggest_seconds"].tolist()
+        run.regret = [tasks[task].regret(best) for best in run.best]
+        yield run
+
+
+def write_results(experience: Experience, given: Given, suite: str, out: Path) -> None:
+    """Collect all runs so far in one results file."""
+    folder = out.with_suffix(".played")
+    names = [path.name.removesuffix(".curves.npz") for path in folder.glob("problems/*.curves.npz")]
+    tasks = {task: curve_task(experience, task) for task in names}
+    rows = [run.table().to_pandas() for run in collect_runs(folder, tasks)]
+    settings = settings_of(experience, given, suite)
+    save(Results(settings, {}, pd.concat(rows, ignore_index=True), len(experience.tasks)), out)
+
+
 def main(words: Sequence[str] | None = None) -> None:
-    """Play all peers on all tasks, and write a results file."""
+    """Play what is missing, and write a results file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path)
-    parser.add_argument("--peers", default=",".join(PRUNERS))
+    parser.add_argument("--peers", default="optuna-tpe-hyperband,optuna-tpe-median")
+    parser.add_argument("--environments", type=Path, help="where install.py put them")
     parser.add_argument("--budget", type=float, default=10.0)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--tasks-limit", type=int, help="as `foretune bench run` draws them")
     parser.add_argument("--metric", help="the experience's first if not given")
     parser.add_argument("--suite", help="the file's name if not given")
-    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, required=True)
     asked = parser.parse_args(words)
-    given = Given(
-        asked.file, tuple(asked.peers.split(",")), asked.budget, asked.seeds, asked.metric
-    )
-    experience = load(given)
-    runs: list[CurveRun] = []
-    with ProcessPoolExecutor(asked.jobs) as processes:
-        for played in processes.map(partial(play_task, given), experience.tasks):
-            runs += played
-            print(f"{played[0].task}: {len(played)} runs", flush=True)
-    rows = pd.concat([run.table().to_pandas() for run in runs], ignore_index=True)
-    settings = settings_of(experience, given, asked.suite or given.file.stem)
-    save(Results(settings, {}, rows, len(experience.tasks)), asked.out)
+    peers = tuple(asked.peers.split(","))
+    given = Given(asked.file, peers, asked.budget, asked.seeds, asked.metric, asked.tasks_limit)
+    contestants = [Contestant.called(name) for name in peers]
+    unknown = [one.name for one in contestants if one.environment == OURS]
+    if unknown:
+        sys.exit(f"peers on curves stand in environments.toml, but got {', '.join(unknown)}")
+    experience, suite = load(given), asked.suite or given.file.stem
+    folder = asked.out.with_suffix(".played")
+    keep_settings(settings_of(experience, given, suite), Played(folder))
+    prepare_folder(experience, given, folder)
+    for contestant in contestants:
+        play_peer(contestant, folder, asked.environments)
+        write_results(experience, given, suite, asked.out)
 
 
 if __name__ == "__main__":

@@ -9,16 +9,16 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from foretune.errors import ExhaustedError, UsageError
 from foretune.experience import Experience, Status
-from foretune.methods import Decision
+from foretune.methods import Decision, StepDecision
 from foretune.numerics import Floats
-from foretune.search import Optimizer, Suggestion, Told
+from foretune.search import Suggestion, Told
 from foretune.space import Encoded
 
 STEPS, SECONDS = "steps", "seconds"
@@ -86,6 +86,13 @@ class CurveTask:
     """The smallest step above 0."""
     last_step: float
     """The largest step."""
+
+    def levels(self, every: float) -> tuple[float, ...]:
+        """Return the recorded steps at, or first after, the multiples of a number of steps."""
+        steps = max((curve.steps for curve in self.curves), key=len)
+        wanted = np.arange(1, math.ceil(self.last_step / every - 1e-9) + 1) * every
+        places = np.searchsorted(steps, np.minimum(wanted, self.last_step) * (1 - 1e-9))
+        return tuple(np.unique(steps[places]).tolist())
 
     def regret(self, loss: float) -> float:
         """0 for the best loss at the end of a curve, 1 for the median one and for worse."""
@@ -188,11 +195,24 @@ class _Event:
     """The seconds of the decision that the trial carries out."""
 
 
+class CurveTuner(Protocol):
+    """What a replay asks and tells: an `Optimizer`, or a baseline with the same three methods."""
+
+    def ask(self) -> list[Suggestion]:
+        """Suggest a new configuration, or a paused one that goes on."""
+
+    def tell_step(self, id_: int, step: float, losses: float) -> StepDecision:
+        """Take in a report, and decide whether the trial goes on."""
+
+    def tell(self, outcomes: list[Told]) -> None:
+        """Take in how trials ended."""
+
+
 class CurveReplay:
     """One run: workers ask, trials report, and the clock goes on."""
 
     def __init__(
-        self, optimizer: Optimizer, task: CurveTask, costs: CurveCosts, run: CurveRun
+        self, optimizer: CurveTuner, task: CurveTask, costs: CurveCosts, run: CurveRun
     ) -> None:
         self._optimizer, self._task, self._costs, self._run = optimizer, task, costs, run
         self._events: list[_Event] = []
@@ -282,7 +302,7 @@ class CurveReplay:
 
 
 def play_on_curves(
-    make: Callable[[], Optimizer], task: CurveTask, costs: CurveCosts, name: str, seed: int
+    make: Callable[[], CurveTuner], task: CurveTask, costs: CurveCosts, name: str, seed: int
 ) -> CurveRun:
     """Play one optimiser on one task until the budget is spent."""
     return CurveReplay(make(), task, costs, CurveRun(task.name, name, seed)).play()

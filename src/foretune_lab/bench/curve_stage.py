@@ -6,9 +6,10 @@ from functools import partial
 from foretune.experience import Experience
 from foretune.methods import Prior, Target, make_policy
 from foretune.search import Optimizer
+from foretune_lab.baselines.step_tuner import StepTuner
 from foretune_lab.bench.curve_replay import CurveRun, CurveTask, curve_task, play_on_curves
 from foretune_lab.bench.curve_settings import CurveSettings
-from foretune_lab.bench.entrants import Entrant
+from foretune_lab.bench.entrants import STEP_MODELS, Entrant
 from foretune_lab.bench.plan import RunPlan
 from foretune_lab.bench.starts import seed_on_task
 
@@ -29,6 +30,16 @@ class CurveStage:
     def play(self, entrant: Entrant, prior: Prior, run: RunPlan) -> CurveRun:
         """Play one run."""
         task = self.task
+        if entrant.step_model is not None:
+            return play_on_curves(
+                partial(
+                    self._make_step_tuner, entrant.step_model, seed_on_task(run.seed, task.name)
+                ),
+                task,
+                self.settings.costs,
+                entrant.name,
+                run.seed,
+            )
         target = Target(
             self.experience.space,
             (self.experience.metrics[0].name,),
@@ -49,3 +60,8 @@ class CurveStage:
             policy=make_policy(entrant.policy, self.settings.step_range(task)),
         )
         return play_on_curves(make, task, self.settings.costs, entrant.name, run.seed)
+
+    def _make_step_tuner(self, model: str, seed: int) -> StepTuner:
+        """Return a tuner that decides at the multiples of the first step of stopping policies."""
+        levels = self.task.levels(self.settings.step_range(self.task).first)
+        return StepTuner(self.task.configs, levels, STEP_MODELS[model](seed), seed=seed)

@@ -1,12 +1,30 @@
 """What competes in a replay: a method, and on learning curves a stopping policy beside it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from foretune.errors import MethodError
 from foretune.methods import POLICIES
 from foretune.search import METHODS, Method, method
+from foretune_lab.baselines.step_tuner import StepModel
 
 NO_STOP = "none"
+
+
+def _dyhpo(seed: int) -> StepModel:
+    from foretune_lab.baselines.dyhpo import DyhpoModel
+
+    return DyhpoModel(seed=seed)
+
+
+def _power_laws(seed: int) -> StepModel:
+    from foretune_lab.baselines.power_laws import PowerLawModel
+
+    return PowerLawModel(seed=seed)
+
+
+STEP_MODELS: dict[str, Callable[[int], StepModel]] = {"dyhpo": _dyhpo, "dpl": _power_laws}
+"""Makers (seed) of the models of tuners that decide about each few steps, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,24 +36,29 @@ class Entrant:
     """It proposes configurations."""
     policy: str = NO_STOP
     """It stops or pauses trials."""
+    step_model: str | None = None
+    """It decides about each few steps, instead of the method and the policy."""
 
 
 def find_entrant(name: str, *, on_curves: bool) -> Entrant:
     """Find the competitor of a name.
 
     On curves a name is that of a method (complete runs), of a stopping policy (random
-    configurations with it), or METHOD+POLICY. Elsewhere it is that of a method.
+    configurations with it), METHOD+POLICY, or a model of `STEP_MODELS`. Elsewhere it is that of a
+    method.
     """
     if not on_curves or name in METHODS:
         return Entrant(name, method(name))
     if name in POLICIES:
         return Entrant(name, METHODS["random"], name)
+    if name in STEP_MODELS:
+        return Entrant(name, METHODS["random"], step_model=name)
     proposes, _, policy = name.rpartition("+")
     if not proposes or policy not in POLICIES:
         raise MethodError(
             "a competitor on learning curves must be a method (`foretune methods` lists them), a "
-            f"stopping policy ({', '.join(POLICIES)}) or METHOD+POLICY, but got '{name}': choose "
-            "one of them",
+            f"stopping policy ({', '.join(POLICIES)}), METHOD+POLICY or one of "
+            f"{', '.join(STEP_MODELS)}, but got '{name}': choose one of them",
             rule="unknown-entrant",
             field="method",
             value=name,

@@ -19,7 +19,8 @@ CURVE_OPTIONS = (
         "--budget",
         type=click.FloatRange(0, min_open=True),
         help="Play on learning curves, until this many complete runs are paid for. Methods are "
-        "then also stopping policies (asha, hyperband, halving, median) and METHOD+POLICY.",
+        "then also stopping policies (asha, hyperband, halving, median), METHOD+POLICY, and the "
+        "models of curves dyhpo and dpl.",
     ),
     click.option("--workers", type=click.IntRange(1), help="With --budget: 1 if not given."),
     click.option(

@@ -116,11 +116,21 @@ def test_random_with_a_policy_is_the_same_as_a_direct_replay(out: Path) -> None:
                 assert made.rows["regret"][is_run].tolist() == direct.regret
 
 
+@pytest.mark.parametrize("name", ["dyhpo", "dpl"])
+def test_a_model_of_curves_decides_about_a_few_steps_at_a_time(out: Path, name: str) -> None:
+    """Three trials of nine steps, three at a time: nine decisions make all of them complete."""
+    made = run(out, past([[0.1, 0.2, 0.3]]), [name], CurveCosts(5), first_step=3.0)
+    assert made.rows["cost"].tolist() == pytest.approx([n / 3 for n in range(1, 10)])
+    assert sorted(made.rows["value"]) == [0.1, 0.2, 0.3] + [0.9] * 6
+    assert made.rows["regret"].iloc[-1] == 0
+
+
 # Names
 
 
 def test_names_are_methods_policies_or_both() -> None:
     found = [find_entrant(name, on_curves=True) for name in ("gp", "asha", "gp+median")]
+    assert find_entrant("dpl", on_curves=True).step_model == "dpl"
     assert [(of.method.name, of.policy) for of in found] == [
         ("gp", "none"),
         ("random", "asha"),

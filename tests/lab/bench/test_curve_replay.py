@@ -77,6 +77,16 @@ def test_a_task_knows_its_best_its_median_and_what_a_complete_run_costs(past: Ex
     assert task.regret(math.inf) == 1
 
 
+@pytest.mark.parametrize(
+    ("every", "levels"),
+    [(1.0, range(1, 10)), (3.0, [3, 6, 9]), (3.5, [4, 7, 9]), (2.25, [3, 5, 7, 9]), (9.0, [9])],
+)
+def test_levels_are_recorded_steps_at_or_after_multiples(
+    past: Experience, every: float, levels: list[int]
+) -> None:
+    assert curve_task(past, "t").levels(every) == tuple(levels)
+
+
 def test_complete_runs_cost_one_each(past: Experience) -> None:
     run = play(curve_task(past, "t"), CurveCosts(4))
     assert run.cost == [1, 2, 3, 4]

@@ -7,7 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.peers import curves
+from benchmarks.peers.adapters import curves_optuna
 from benchmarks.peers.adapters.foretune import ForetuneTuner
+from benchmarks.peers.curve_play import CurvePlayer, Work
+from benchmarks.peers.curve_problem import CurveProblem
 from benchmarks.peers.objective import Parameter, Past, Problem
 from benchmarks.peers.problems import problem_of
 from benchmarks.peers.run import Contestant, Played, _play, keep_settings, seed_of
@@ -16,7 +19,7 @@ from benchmarks.peers.summary import Duel, duel, table
 from foretune.errors import UsageError
 from foretune.experience import Experience, Metric, Split
 from foretune.space import Space
-from foretune_lab.bench.curve_replay import CurveCosts
+from foretune_lab.bench.curve_replay import CurveCosts, CurveRun, curve_task
 from foretune_lab.bench.curve_settings import CurveSettings
 from foretune_lab.bench.replay import replay
 from foretune_lab.bench.results import ReplaySettings
@@ -227,15 +230,29 @@ def test_a_table_of_several_suites_tells_of_each() -> None:
     assert "first" not in table([results(both, suite="first")], "auto", [1, 2])
 
 
+def played(folder: Path, losses: list[float], peers: list[str], budget: float) -> list[CurveRun]:
+    """What peers of this environment do on one task, in this process."""
+    file = folder / "past.parquet"
+    table_with_curves([losses]).save(file)
+    given = curves.Given(file, tuple(peers), budget, 1)
+    experience = curves.load(given)
+    [task] = curves.prepare_folder(experience, given, folder)
+    setting = CurveProblem.load(folder / "problems" / f"{task}.npz")
+    for peer in peers:
+        (folder / "runs" / peer).mkdir(parents=True)
+        made = CurvePlayer(setting, curves_optuna.PEERS[peer](setting, 1)).play(budget)
+        np.savez(folder / "runs" / peer / f"{task}-0.npz", **made)
+    return list(curves.collect_runs(folder, {task: curve_task(experience, task)}))
+
+
 def test_pruners_of_optuna_pay_for_their_steps_as_our_replay_does(tmp_path: Path) -> None:
     """Without a pruner a trial costs 1; the median pruner lets five trials run to their ends."""
-    file, out = tmp_path / "past.parquet", tmp_path / "ours.parquet"
-    table_with_curves([[0.1, 0.2, 0.3, 0.4, 0.5, 0.6]]).save(file)
-    given = curves.Given(file, ("optuna-tpe", "optuna-tpe-median"), 7.0, 1, None)
-    whole, median = curves.play_task(given, "task0")
+    names = ["optuna-tpe", "optuna-tpe-median"]
+    whole, median = played(tmp_path, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], names, 7.0)
     assert whole.cost == [1, 2, 3, 4, 5, 6, 7]
     assert median.cost[:5] == [1, 2, 3, 4, 5]
     assert set(whole.value) <= {0.1, 0.2, 0.3, 0.4, 0.5, 0.6}
+    given = curves.Given(tmp_path / "past.parquet", (), 7.0, 1)
     experience = curves.load(given)
     ours = replay(
         experience,
@@ -243,6 +260,49 @@ def test_pruners_of_optuna_pay_for_their_steps_as_our_replay_does(tmp_path: Path
         curves=CurveSettings(CurveCosts(7.0)),
         seeds=1,
         suite="past",
-        out=out,
+        out=tmp_path / "ours.parquet",
     )
     assert ours.settings.difference(curves.settings_of(experience, given, "past")) == ""
+
+
+class TwoSteps:
+    """A peer that runs one trial, three steps at a time."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[int, float]] = []
+        self.ends: list[tuple[int, bool]] = []
+
+    def ask(self) -> Work:
+        return Work(0, np.array([1e-2]), until=3.0 * (len(self.ends) + 1))
+
+    def report(self, work: Work, tick: int, loss: float) -> bool:
+        self.heard.append((tick, loss))
+        return True
+
+    def end(self, work: Work, tick: int, loss: float, complete: bool) -> None:
+        self.ends.append((tick, complete))
+
+
+def test_a_peer_pays_for_further_steps_of_a_trial_only() -> None:
+    """Nine steps. The loss at step 2 is not finite: the peer hears 0.9, the worst so far."""
+    rows = problem([[1e-2, 3.0, 0.0, NAN]], [0.1])
+    one = replace(rows, parameters=(RATE,), values=rows.values[:, :1])
+    losses = np.array([0.9, NAN, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1])
+    steps = np.arange(1.0, 10.0)
+    setting = CurveProblem(one, np.array([0.0, 9.0]), steps, losses, steps, 9.0, 1.5)
+    assert setting.ticks == (2, 9)
+    peer = TwoSteps()
+    made = CurvePlayer(setting, peer).play(1.0)
+    assert made["cost"].tolist() == pytest.approx([3 / 9, 6 / 9, 1.0])
+    assert made["value"].tolist() == made["best"].tolist() == [0.7, 0.4, 0.1]
+    assert peer.heard[:3] == [(1, 0.9), (2, 0.9), (3, 0.7)]
+    assert [tick for tick, _ in peer.heard] == list(range(1, 10))
+    assert peer.ends == [(3, False), (6, False), (9, True)]
+
+
+def test_steps_that_are_no_whole_numbers_are_counted() -> None:
+    one = replace(TABLE, parameters=(RATE,), values=TABLE.values[:1, :1], losses=TABLE.losses[:1])
+    shares = np.array([0.1, 0.25, 0.5, 1.0])
+    setting = CurveProblem(one, np.array([0.0, 4.0]), shares, shares, shares, 1.0, 0.2)
+    assert setting.curve(0).ticks.tolist() == [1, 2, 3, 4]
+    assert setting.ticks == (2, 4)
