@@ -44,6 +44,16 @@ def mended(config):
 def stopped(config):
     raise KeyboardInterrupt
 
+def trained(config, trial):
+    file = trial.folder / "step"
+    begin = int(file.read_text()) if file.exists() else 0
+    for step in range(begin + 1, 10):
+        file.write_text(str(step))
+        trial.report(step, config["x"] + 1 / step)
+        if trial.should_stop():
+            return None
+    return config["x"] + 1 / 9
+
 def talkative(config):
     print("hello")
     return config["x"]
@@ -383,6 +393,25 @@ def test_what_past_tasks_taught_is_kept(here):
     # A prior that is learnt again takes the place of the file.
     assert [*prior.parent.iterdir()] == [prior]
     assert prior.stat().st_ino == before
+
+
+def test_poor_trials_end_early_and_more_trials_resume_them(here):
+    words = ("tuned_for_tests:trained", *SEARCH, "--stop", "asha", "--first-step", 1)
+    ended = run(*words, "--trials", 10, "--out", "trials.parquet")
+    assert ended.exit_code == 0, ended.output
+    assert "stopped early" in ended.stderr
+    assert "Checkpoints:" in ended.stderr
+    trials = Experience.open(here / "trials.parquet")
+    assert len(trials) == 10
+    paused = sum(trials.status == Status.STOPPED)
+    assert 0 < paused < 10
+    complete = trials.curves.last_steps == 9.0
+    assert complete[trials.status == Status.DONE].all()
+    assert len(list((here / "foretune.db.trials").glob("*/trial-*"))) == paused
+    again = run(*words[:-4], "--trials", 10, "--out", "complete.parquet")
+    assert again.exit_code == 0, again.output
+    assert (Experience.open(here / "complete.parquet").status == Status.DONE).all()
+    assert not (here / "foretune.db.trials").exists()
 
 
 def test_interruption_says_how_to_go_on(here):

@@ -3,6 +3,7 @@
 import math
 import sqlite3
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from foretune.experience import Direction, Metric, Status
 from foretune.experience.evaluation_rows import build_experience
 from foretune.methods.stopping import StepRange, StoppingPolicy, learn_steps, make_policy
 from foretune.run import Budget, InlineExecutor, tune
+from foretune.run.budget import LoopTimes
 from foretune.run.trial_folders import TrialFolders
 from foretune.run.watch import Watch
 from foretune.search import Optimizer
@@ -247,9 +249,10 @@ def test_a_trial_that_ignores_the_request_to_stop_runs_to_its_end():
             trial.report(step, bowl(config) + 1 / step)
         return bowl(config)
 
-    study = memory()
+    study, seconds = memory(), count()
+    times = LoopTimes(clock=lambda: float(next(seconds)))
     with warns("stop-not-heeded"):
-        tune(study, optimizer(), InlineExecutor(deaf), Budget(3), stop=ASHA)
+        tune(study, optimizer(), InlineExecutor(deaf), Budget(3), stop=ASHA, times=times)
     assert [trial.status for trial in study.trials()] == [Status.DONE] * 3
     assert [trial.last_step for trial in study.trials()] == [LAST] * 3
 
@@ -268,9 +271,9 @@ def test_a_watch_hears_of_steps_and_pauses():
         def trial_ended(self, trial):
             self.ended.append(trial.number)
 
-    count, training, study = Count(), Training(), memory()
-    tune(study, optimizer(), InlineExecutor(training), Budget(12), stop=ASHA, watch=count)
-    assert count.steps == len(training.taken)
+    heard, training, study = Count(), Training(), memory()
+    tune(study, optimizer(), InlineExecutor(training), Budget(12), stop=ASHA, watch=heard)
+    assert heard.steps == len(training.taken)
     again = Count()
     tune(study, optimizer(), InlineExecutor(training), Budget(12), stop=ASHA, watch=again)
     paused = [t.number for t in study.trials() if t.status is Status.PAUSED]

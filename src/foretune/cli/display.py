@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 LINE_SECONDS = 30.0
 """How often a log gets a line without an improvement."""
+REDRAW_SECONDS = 0.1
 
 
 class BestSoFar:
@@ -28,14 +29,15 @@ class BestSoFar:
 
     def __init__(self, metrics: Sequence[Metric]) -> None:
         self.metrics = tuple(metrics)
-        self.ended = self.failed = 0
+        self.ended = self.failed = self.stopped = 0
         self.unbeaten: list[Trial] = []
 
     def take(self, trial: Trial) -> bool:
         """Count a trial that has ended. Return whether it is among the best now."""
         self.ended += 1
         if trial.status is not Status.DONE:
-            self.failed += 1
+            self.stopped += trial.status is Status.STOPPED
+            self.failed += trial.status is not Status.STOPPED
             return False
         if any(self._as_good(other, trial) for other in self.unbeaten):
             return False
@@ -60,6 +62,52 @@ class BestSoFar:
         )
 
 
+class StepCount:
+    """Counts the steps that trials report, and those trials that end early or wait.
+
+    It says nothing about trials that do not report.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[int, float] = {}
+        self._running: set[int] = set()
+        self._paused: set[int] = set()
+
+    def begin(self, trial: Trial) -> None:
+        """Count a trial that runs now."""
+        self._note(trial)
+        self._running.add(trial.number)
+        self._paused.discard(trial.number)
+
+    def report(self, number: int, step: float) -> None:
+        """Count a step."""
+        self._last[number] = step
+
+    def pause(self, trial: Trial) -> None:
+        """Count a trial that waits."""
+        self._note(trial)
+        self._running.discard(trial.number)
+        self._paused.add(trial.number)
+
+    def end(self, trial: Trial) -> None:
+        """Count a trial that has ended."""
+        self._note(trial)
+        self._running.discard(trial.number)
+        self._paused.discard(trial.number)
+
+    def text(self, stopped: int) -> str:
+        """Return how many trials run, wait or were stopped, and the steps so far."""
+        if not self._last:
+            return ""
+        counts = {"running": len(self._running), "paused": len(self._paused), "stopped": stopped}
+        shown = [f"{count:,} {name}" for name, count in counts.items() if count]
+        return ", ".join([*shown, f"{sum(self._last.values()):,.10g} steps"])
+
+    def _note(self, trial: Trial) -> None:
+        if trial.last_step is not None:
+            self._last[trial.number] = trial.last_step
+
+
 class Lines(Watch):
     """For logs: a line when the work begins, for every improvement, and from time to time.
 
@@ -67,11 +115,12 @@ class Lines(Watch):
     """
 
     def __init__(self, metrics: Sequence[Metric], trials: int | None) -> None:
-        self._score, self._trials = BestSoFar(metrics), trials
+        self._score, self._trials, self._steps = BestSoFar(metrics), trials, StepCount()
         self._said, self._silent = time.monotonic(), True
 
     def trial_began(self, trial: Trial) -> None:
         """Write a line about the first trial only: it may take long."""
+        self._steps.begin(trial)
         if self._silent and self._score.ended:
             self._say_how_far()
         elif self._silent:
@@ -80,14 +129,29 @@ class Lines(Watch):
 
     def trial_ended(self, trial: Trial) -> None:
         """Write a line after an improvement, after the last trial, or after a long silence."""
+        self._steps.end(trial)
         better = self._score.take(trial)
         last = self._score.ended == self._trials
         worth_it = better or last or time.monotonic() - self._said >= LINE_SECONDS
         if worth_it and not self._silent:
             self._say_how_far()
 
+    def trial_reported(self, number: int, step: float) -> None:
+        """Write a line after a long silence."""
+        self._steps.report(number, step)
+        if not self._silent and time.monotonic() - self._said >= LINE_SECONDS:
+            self._say_how_far()
+
+    def trial_paused(self, trial: Trial) -> None:
+        """Write a line after a long silence."""
+        self._steps.pause(trial)
+        if not self._silent and time.monotonic() - self._said >= LINE_SECONDS:
+            self._say_how_far()
+
     def _say_how_far(self) -> None:
-        self._say(f"{_how_far(self._score.ended, self._trials)}: {self._score}")
+        steps = self._steps.text(self._score.stopped)
+        far = _how_far(self._score.ended, self._trials)
+        self._say(f"{far}{f' ({steps})' if steps else ''}: {self._score}")
 
     def _say(self, line: str) -> None:
         self._said, self._silent = time.monotonic(), False
@@ -111,7 +175,8 @@ class Bar(Watch):
     ) -> None:
         self._score, self._bar, self._task, self._trials = BestSoFar(metrics), bar, task, trials
         self._running: dict[int, str] = {}
-        self._visible = False
+        self._steps = StepCount()
+        self._visible, self._drawn = False, 0.0
 
     def trial_began(self, trial: Trial) -> None:
         """Show which trials run."""
@@ -121,19 +186,37 @@ class Bar(Watch):
             self._bar.start()
             self._visible = True
         self._running[trial.number] = config_label(trial.config)
+        self._steps.begin(trial)
         self._show(0)
 
     def trial_ended(self, trial: Trial) -> None:
         """Show the new state."""
         self._running.pop(trial.number, None)
+        self._steps.end(trial)
         self._score.take(trial)
         if self._visible:
             self._show(1)
 
+    def trial_reported(self, number: int, step: float) -> None:
+        """Count the step. The line changes at most ten times a second."""
+        self._steps.report(number, step)
+        if self._visible and time.monotonic() - self._drawn >= REDRAW_SECONDS:
+            self._show(0)
+
+    def trial_paused(self, trial: Trial) -> None:
+        """Show that it waits."""
+        self._running.pop(trial.number, None)
+        self._steps.pause(trial)
+        if self._visible:
+            self._show(0)
+
     def _show(self, step: int) -> None:
         now = ", ".join(dict.fromkeys(filter(None, self._running.values())))
         far = _how_far(self._score.ended, self._trials)
-        self._bar.update(self._task, advance=step, far=far, best=str(self._score), now=now)
+        steps = self._steps.text(self._score.stopped)
+        best = str(self._score)
+        self._bar.update(self._task, advance=step, far=far, best=best, now=now, steps=steps)
+        self._drawn = time.monotonic()
 
 
 @contextmanager
@@ -166,13 +249,14 @@ def display(
         TimeElapsedColumn(),
         *([TextColumn("left"), TimeRemainingColumn()] if trials is not None else []),
         *([TextColumn(f"of {seconds:.0f} s")] if seconds is not None else []),
+        TextColumn("{task.fields[steps]}"),
         # Names of metrics and of choices are the user's: brackets in them are no markup.
         TextColumn("{task.fields[best]}", style="bold", markup=False),
         TextColumn("{task.fields[now]}", style="dim", markup=False),
     ]
     bar = Progress(*columns, console=console or Console(stderr=True), transient=True)
     far = _how_far(0, trials)
-    task = bar.add_task("trials", total=trials, far=far, best="starting", now="")
+    task = bar.add_task("trials", total=trials, far=far, best="starting", now="", steps="")
     try:
         yield Bar(metrics, bar, task, trials)
     finally:

@@ -1,34 +1,16 @@
 """`foretune tune`: tune the hyperparameters of any function or command line."""
 
 import sys
-import time
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from foretune.cli.executor_options import executor_options
-from foretune.cli.past_run_alignment import carry_over_past
-from foretune.cli.past_run_names import rename
-from foretune.cli.past_runs import PastRuns, check_out_is_not_source, open_past_runs
 from foretune.cli.quantities import SEED, memory, seconds
-from foretune.cli.tune_options import resolve_metrics, resolve_space
-from foretune.cli.tune_output import FinishedSearch, Outputs, report_search
-from foretune.errors import UsageError
-
-if TYPE_CHECKING:
-    from foretune.experience import Experience, Metric
-    from foretune.experience.alignment.carry_over import CarriedExperience
-    from foretune.report.story import StorySource
-    from foretune.search.method_entry import Method
-    from foretune.search.optimizer import Optimizer
-    from foretune.space import Space
 
 FILE = click.Path(path_type=Path)
 STORE = "foretune.db"
-TRIALS = 50
-LONGEST_NAME = 200
 
 
 @click.command("tune")
@@ -41,7 +23,7 @@ LONGEST_NAME = 200
     help="Trials of the study in all. Default: 50, or no limit with --time.",
 )
 @click.option(
-    "--time", "time_", type=seconds, metavar="TIME", help="Time limit of this run, e.g. 10m."
+    "--time", "seconds", type=seconds, metavar="TIME", help="Time limit of this run, e.g. 10m."
 )
 @click.option("--experience", multiple=True, metavar="FILE|URL",
               help="Past runs to learn from: a Parquet file, or a store. Repeatable.")  # fmt: skip
@@ -64,6 +46,19 @@ LONGEST_NAME = 200
 @click.option(
     "--study", metavar="NAME", help="Name of the study. Default: the function or the command."
 )
+@click.option("--stop", type=click.Choice(["asha", "hyperband", "halving", "median", "none"]),
+              default="none", show_default=True,
+              help="Which trials end early, by what they report.")  # fmt: skip
+@click.option("--first-step", type=click.FloatRange(0, min_open=True), metavar="STEP",
+              help="No trial ends before it. Default: the first step reported.")  # fmt: skip
+@click.option("--last-step", type=click.FloatRange(0, min_open=True), metavar="STEP",
+              help="Last step of a trial. Default: that of the first complete one.")  # fmt: skip
+@click.option("--reduction", type=click.FloatRange(1, min_open=True), metavar="N", default=3.0,
+              show_default=True, help="One of N trials goes on from level to level.")  # fmt: skip
+@click.option("--folder", type=FILE,
+              help="Where trials keep checkpoints. Default: beside the store.")  # fmt: skip
+@click.option("--checkpoint-limit", type=memory, metavar="SIZE",
+              help="Most disk space for checkpoints of paused trials, e.g. 5GB.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True,
               help="Number of trials at the same time.")  # fmt: skip
 @executor_options
@@ -71,7 +66,7 @@ LONGEST_NAME = 200
     "--time-limit", type=seconds, metavar="TIME", help="Time limit of one trial, e.g. 5m."
 )
 @click.option(
-    "--memory", "memory_", type=memory, metavar="SIZE", help="Memory limit of one trial, e.g. 2GB."
+    "--memory", "memory", type=memory, metavar="SIZE", help="Memory limit of one trial, e.g. 2GB."
 )
 @click.option(
     "--grace",
@@ -89,32 +84,7 @@ LONGEST_NAME = 200
 )
 @click.option("-o", "--out", type=FILE, help="Save the trials as an experience file (Parquet).")
 @click.option("--report", type=FILE, help="Save a report of the search (HTML).")
-def tune_command(
-    function: str | None,
-    command: str | None,
-    space: Path | None,
-    trials: int | None,
-    time_: float | None,
-    experience: tuple[str, ...],
-    assumed: tuple[str, ...],
-    missing: str,
-    renamed: tuple[str, ...],
-    method: str,
-    metrics: tuple[str, ...],
-    direction: str | None,
-    store: str,
-    study: str | None,
-    jobs: int,
-    executor: str,
-    address: str | None,
-    time_limit: float | None,
-    memory_: float | None,
-    grace: float,
-    seed: int,
-    mlflow: str | None,
-    out: Path | None,
-    report: Path | None,
-) -> None:
+def tune_command(**options: Any) -> None:
     """Tune the function MODULE:FUNCTION, or a --command, over a --space.
 
     The function gets a configuration as a dict. It returns a number, or a dict of numbers with
@@ -143,6 +113,11 @@ def tune_command(
     and machines join when they run it too. optuna-dashboard shows it. As long as no trial has
     succeeded, another --metric or --direction begins the study anew.
 
+    With --stop, poor trials end early. A function of two arguments reports as it goes: it calls
+    trial.report(step, value) and ends when trial.should_stop() is true. A generator yields step,
+    value. The first --metric decides. asha and hyperband pause trials; those that prove good go on
+    from the checkpoint in trial.folder, or anew if there is none. At least one trial is completed.
+
     Standard output gets only the best configuration, or with several metrics the list of unbeaten
     trials. The exit code is 0 if there is one, 1 if no trial has succeeded, 2 after a mistake in
     the command, 130 after Ctrl-C or SIGTERM.
@@ -162,127 +137,13 @@ def tune_command(
       foretune tune train:run --space new.json --experience past.parquet --rename opt:adam=Adam
       foretune tune train:run --space space.json --study march --experience foretune.db
       foretune tune train:run --space space.json --metric accuracy:max --metric seconds:min
+      foretune tune train:run --space space.json --stop asha --trials 100 --jobs 4
       foretune tune --command "python train.py --lr {lr}" --space space.json --time 1h
       foretune tune train:run --space space.json --trials 500 --store postgresql://me@host/tuning
       foretune tune train:run --space space.json --jobs 64 --executor ray --address auto
     """
-    from foretune.cli.display import display
-    from foretune.integrations.mlflow_log import log_to_mlflow
-    from foretune.run.budget import Budget
-    from foretune.run.executor import Limits
-    from foretune.run.executor_choice import ExecutorChoice
-    from foretune.run.tuning_loop import tune
-    from foretune.search.registry import method as registered
-    from foretune.stores.optuna.study import check_store
-    from foretune.stores.studies import open_study
+    from foretune.cli.tuning_job import TuningJob
 
-    site = ExecutorChoice(executor, address)
-    if trials is None and time_ is None:
-        trials = TRIALS
-    outputs = Outputs(out, report)
-    if out is not None:
-        check_out_is_not_source(out, experience)
-    check_store(store)
-    name = study or (function or command or "")[:LONGEST_NAME]
-    past = _past(experience, assumed, renamed, store=store, study=name)
-    searched = resolve_space(space, past.task_source)
-    wanted = resolve_metrics(metrics, direction, past.task_source)
-    known = carry_over_past(past, searched, wanted, assumed, missing)
-    evaluated = _objective(function, command, searched, memory_, grace)
-    chosen, began = registered(method), time.monotonic()
-    optimizer = _optimizer(searched, wanted, known, chosen, seed)
-    learning = time.monotonic() - began
-    limits = Limits(time_limit, None, int(memory_) if memory_ and function else None)
-    settings = {"objective": function or command}
-    # MLflow comes first: if it is out of reach, no store is left behind.
-    with (
-        display(wanted, trials, time_) as shown,
-        log_to_mlflow(shown, mlflow, name, wanted) as watch,
-    ):
-        opened = open_study(store, name, space=searched, metrics=wanted, settings=settings)
-        with opened as kept, site.pool(evaluated, workers=jobs, limits=limits) as pool:
-            try:
-                ending = tune(kept, optimizer, pool, Budget(trials, time_), watch=watch)
-            except KeyboardInterrupt:
-                ending = None
-            all_trials = kept.trials()
-    source = _source(experience, known)
-    search = FinishedSearch(
-        opened, chosen, source, learning, time.monotonic() - began - learning, seed
-    )
-    code = report_search(search, all_trials, optimizer.explain(), ending, outputs)
+    code = TuningJob(**options).run()
     if code:
         sys.exit(code)
-
-
-def _past(
-    experience: Sequence[str],
-    assumed: Sequence[str],
-    renamed: Sequence[str],
-    *,
-    store: str,
-    study: str,
-) -> PastRuns:
-    for option, texts in (("--assume", assumed), ("--rename", renamed)):
-        if texts and not experience:
-            raise UsageError(
-                f"{option} describes past runs, but got '{texts[0]}' without any: give an "
-                "--experience"
-            )
-    past = open_past_runs(experience, store=store, study=study)
-    rename(past, renamed)
-    return past
-
-
-def _objective(
-    function: str | None,
-    command: str | None,
-    space: "Space",
-    memory_: float | None,
-    grace: float,
-) -> Any:
-    from foretune.run.commands import Command, CommandLimits
-    from foretune.run.named_function import NamedFunction
-
-    if (function is None) == (command is None):
-        raise UsageError(
-            "tune needs a function (module:function) or a --command, but got "
-            f"{'neither' if function is None else 'both'}: give one"
-        )
-    if function is not None:
-        return NamedFunction(function, Path.cwd())
-    assert command is not None
-    line = Command(command, CommandLimits(int(memory_) if memory_ else None, grace))
-    line.check(space)
-    return line
-
-
-def _optimizer(
-    space: "Space",
-    metrics: "Sequence[Metric]",
-    past: "CarriedExperience[Experience] | None",
-    chosen: "Method",
-    seed: int,
-) -> "Optimizer":
-    from foretune._base.terminal import TerminalProgress
-    from foretune.methods.contracts import Target
-    from foretune.search.optimizer import Optimizer
-    from foretune.search.prior_cache import prior_of
-
-    known = None if past is None else past.experience
-    prior = prior_of(chosen, known, seed=seed, progress=TerminalProgress())
-    return Optimizer(Target(space, tuple(m.name for m in metrics)), chosen, prior, seed=seed)
-
-
-def _source(
-    given: Sequence[str], past: "CarriedExperience[Experience] | None"
-) -> "StorySource | None":
-    """Describe the past runs that the search started from, for the report."""
-    from foretune._base.databases import hide_passwords
-    from foretune.report.story import StorySource
-
-    if past is None:
-        return None
-    known = past.experience
-    note = "" if past.is_whole else past.describe()
-    return StorySource(", ".join(map(hide_passwords, given)), len(known.tasks), len(known), note)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from foretune.report.story import StorySource
     from foretune.run.budget import Ending
     from foretune.run.study import Study
+    from foretune.run.trial_folders import TrialFolders
     from foretune.search.method_entry import Method
 
 STOPPED = 130
@@ -50,6 +51,7 @@ class FinishedSearch:
     learning_seconds: float
     seconds: float
     seed: int
+    folders: "TrialFolders"
 
 
 def report_search(
@@ -64,13 +66,14 @@ def report_search(
     from foretune.experience.evaluation_rows import build_experience
 
     ended = [trial for trial in trials if trial.is_over]
+    kept = [trial for trial in trials if trial.is_over or trial.status is Status.PAUSED]
     succeeded = any(trial.status is Status.DONE for trial in ended)
     if outputs.experience is not None and succeeded:
         study = search.study
-        rows = [trial.evaluation(study.name) for trial in ended]
+        rows = [trial.evaluation(study.name) for trial in kept]
         build_experience(study.space, study.metrics, rows).save(outputs.experience)
         click.echo(f"Saved {outputs.experience}", err=True)
-    _say(ended, search.study, relied_on)
+    _say(kept, search, relied_on)
     if outputs.report is not None:
         _write_report(search, trials, relied_on, outputs.report)
     if ending is None:
@@ -120,18 +123,27 @@ def _say_how_to_go_on(ending: "Ending") -> None:
     click.echo(f"Failed trials count: to try again, {anew}.", err=True)
 
 
-def _say(trials: "Sequence[Trial]", study: "Study", relied_on: str) -> None:
-    """Print a summary. Standard output gets the best configuration only."""
+def _say(trials: "Sequence[Trial]", search: FinishedSearch, relied_on: str) -> None:
+    """Print a summary. Standard output gets the best configuration only.
+
+    trials: those that have ended, and those that are paused.
+    """
     from foretune._base.databases import hide_passwords
+    from foretune.experience import Status
     from foretune.experience.trial import best_first
     from foretune.report.wording import count_text
 
+    study = search.study
     done = best_first(trials, study.metrics[0])
-    reasons = Counter(trial.reason for trial in trials if trial.reason)
-    failed = len(trials) - len(done)
-    click.echo(f"{count_text(len(trials), 'trial')} ended, {failed} of them failed", err=True)
+    early = [trial for trial in trials if trial.status in (Status.STOPPED, Status.PAUSED)]
+    failed = len(trials) - len(done) - len(early)
+    reasons = Counter(trial.reason for trial in trials if trial.reason and trial not in early)
+    ended = sum(trial.is_over for trial in trials)
+    click.echo(f"{count_text(ended, 'trial')} ended, {failed} of them failed", err=True)
     for reason, times in reasons.most_common(3):
         click.echo(f"  {times} x {reason}", err=True)
+    if early:
+        _say_early_ends(trials, search.folders)
     if relied_on:
         click.echo(relied_on, err=True)
     if done:
@@ -140,6 +152,46 @@ def _say(trials: "Sequence[Trial]", study: "Study", relied_on: str) -> None:
     click.echo(f"Study '{study.name}' in {store}: optuna-dashboard shows it", err=True)
     if done:
         click.echo(f"Another --study starts from it with --experience {store}", err=True)
+
+
+def _say_early_ends(trials: "Sequence[Trial]", folders: "TrialFolders") -> None:
+    """Print how many trials ended early, what that saved, and what checkpoints take."""
+    from foretune.experience import Status
+
+    count = Counter(trial.status for trial in trials)
+    steps = [trial.last_step or 0.0 for trial in trials]
+    complete = [s for s, t in zip(steps, trials, strict=True) if t.status is Status.DONE]
+    saved = ""
+    if complete and max(complete) > 0:
+        share = sum(steps) / (max(complete) * len(steps))
+        saved = f": {sum(steps):,g} steps, {share:.0%} of what all complete would take"
+    click.echo(
+        f"{count[Status.DONE]} complete, {count[Status.STOPPED]} stopped early, "
+        f"{count[Status.PAUSED]} paused (more --trials may resume them){saved}",
+        err=True,
+    )
+    repeated = sum(trial.notes.get("repeated_seconds", 0.0) for trial in trials)
+    if repeated:
+        click.echo(
+            f"{repeated:.3g} s of CPU time went into steps that were taken before a pause: "
+            "keep checkpoints in trial.folder",
+            err=True,
+        )
+    if folders.peak:
+        gone = f", {folders.dropped} removed over the limit" if folders.dropped else ""
+        click.echo(
+            f"Checkpoints: {_size_text(folders.used)} in {folders.root} "
+            f"(at most {_size_text(folders.peak)}{gone})",
+            err=True,
+        )
+
+
+def _size_text(size: int) -> str:
+    """Return a size on disk in a unit that fits it."""
+    for unit, factor in (("GB", 2**30), ("MB", 2**20), ("kB", 2**10)):
+        if size >= factor:
+            return f"{size / factor:.3g} {unit}"
+    return f"{size} bytes"
 
 
 def _say_best(done: "Sequence[Trial]", metrics: "Sequence[Metric]") -> None:

@@ -28,8 +28,8 @@ from foretune.search.optimizer import Optimizer
 
 REPEATED = "repeated_seconds"
 """The note of a trial that began anew after a pause."""
-MOST_UNHEEDED = 2
-"""Reports after a request to stop that may have been on their way."""
+UNHEEDED_SECONDS = 1.0
+"""Reports that come so long after a request to stop were not on their way."""
 
 
 class Retry(Protocol):
@@ -51,7 +51,8 @@ class Turn:
     runs_to_end: bool = False
     """True if it is not paused again: the search ends with it."""
     last_values: dict[str, float] = field(default_factory=dict)
-    reports_after_stop: int = 0
+    decided_at: float = math.inf
+    """When it was asked to stop, by the clock of the loop."""
     has_reported: bool = False
 
 
@@ -67,9 +68,11 @@ class Turns:
         folders: TrialFolders | None,
         watch: Watch,
         retry: Retry,
+        clock: Callable[[], float],
     ) -> None:
         self._study, self._optimizer, self._executor = study, optimizer, executor
         self._follower, self._folders, self._watch, self._retry = follower, folders, watch, retry
+        self._clock = clock
         self._running: dict[int, Turn] = {}
         """By the key of the executor."""
         self._warned: set[str] = set()
@@ -176,11 +179,10 @@ class Turns:
         if decided.decision is Decision.STOP or (
             decided.decision is Decision.PAUSE and not turn.runs_to_end
         ):
-            turn.decision = decided
+            turn.decision, turn.decided_at = decided, self._clock()
 
     def _note_unheeded(self, turn: Turn, step: float) -> None:
-        turn.reports_after_stop += 1
-        if turn.reports_after_stop > MOST_UNHEEDED:
+        if self._clock() - turn.decided_at > UNHEEDED_SECONDS:
             self._warn(
                 "unheeded",
                 ForetuneWarning(

@@ -147,7 +147,14 @@ class _Tuning:
         self._learning = BackgroundLearning(optimizer)
         self._follower = StudyFollower(study, optimizer, watch, folders)
         self._turns = Turns(
-            study, optimizer, executor, self._follower, folders, watch, self._patiently
+            study,
+            optimizer,
+            executor,
+            self._follower,
+            folders,
+            watch,
+            self._patiently,
+            times.clock,
         )
 
     def run(self) -> Ending:
