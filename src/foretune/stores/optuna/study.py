@@ -1,8 +1,8 @@
 """Studies in an Optuna storage.
 
-Everything is written through Optuna's own storage, so its tools can read along. What Optuna leaves
-open is closed here by a lock of the whole study: who may begin the last trial, who runs what a
-crash left running.
+Everything is written through Optuna's own storage, so its tools can read it. A lock of the whole
+study decides what Optuna leaves open: who may begin the last trial, and who runs what a crash left
+running.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 FOLDERS = "foretune-trials"
-"""Where folders of trials lie if the store is a server: in the current folder."""
+"""The folder for folders of trials if the store is a server. It lies in the current folder."""
 BUSY_SECONDS = 120
 """How long SQLite waits for another program that writes."""
 
 
 class OptunaStudy(Study):
-    """A study that outlives its process and that others can join."""
+    """A study that outlives its process and that other processes can join."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class OptunaStudy(Study):
         self._heart = Heartbeat(self._beat)
         self._beats = 0
         self._held: dict[int, int] = {}
-        """Number -> Optuna's id of the trials that this process runs."""
+        """{number: Optuna's id} of the trials that this process runs."""
 
     @classmethod
     def join(
@@ -86,12 +86,12 @@ class OptunaStudy(Study):
         metrics: Sequence[Metric],
         settings: Mapping[str, Any] = NOTHING,
     ) -> "OptunaStudy":
-        """Create the study, or join it where it is the same."""
+        """Create the study, or join the same one."""
         _need_optuna()
         address = storage_url(url)
-        # Optuna raises a RuntimeError where the tables are not its own.
+        # Optuna raises a RuntimeError if the tables are not its own.
         with explain_storage_errors(address, RuntimeError):
-            # Tables too are created by one process only.
+            # Tables, too, are created by one process only.
             everything = Reentrant(_exclusive(address, "foretune"))
             with everything.hold():
                 database = _database(address)
@@ -102,7 +102,7 @@ class OptunaStudy(Study):
 
     @property
     def folder(self) -> Path:
-        """Beside an SQLite file; in the current folder if the store is a server."""
+        """The folder beside an SQLite file, or in the current folder if the store is a server."""
         url = self.url or ""
         if not is_sqlite(url):
             return Path(FOLDERS) / folder_name(self.name)
@@ -110,12 +110,12 @@ class OptunaStudy(Study):
         return path.with_name(f"{path.name}.trials") / folder_name(self.name)
 
     def trials(self) -> list[Trial]:
-        """All trials of all processes as they are now, by number."""
+        """Return all trials of all processes as they are now, by number."""
         with self._in_reach():
             return self._reader.refresh().trials()
 
     def changes(self, seen: int = 0) -> Changes:
-        """Trials of all processes that began, paused, went on or ended since an earlier look."""
+        """Return the trials of all processes that changed since an earlier look."""
         with self._in_reach():
             return self._reader.refresh().changes(seen)
 
@@ -140,7 +140,7 @@ class OptunaStudy(Study):
         reason: str = "",
         notes: Mapping[str, Any] = NOTHING,
     ) -> None:
-        """Store how a trial ended; the state comes last, so that a kill leaves it running."""
+        """Store how a trial ended. The state comes last, so a killed process leaves it running."""
         from optuna.trial import TrialState
 
         with self.lock():
@@ -153,18 +153,18 @@ class OptunaStudy(Study):
                 states = {Status.DONE: TrialState.COMPLETE, Status.STOPPED: TrialState.PRUNED}
                 state = states.get(status, TrialState.FAIL)
                 self._storage.set_trial_state_values(trial_id, state, told)
-        # Held until all is stored: what an interruption leaves unfinished can be let go, and what
-        # a server that went away may not have stored can be ended again.
+        # The trial stays ours until all is stored. So an unfinished end can be let go after an
+        # interruption, and can be repeated if a server went away.
         self._curves.close(self._held.pop(number))
 
     def report(self, number: int, points: Sequence[CurvePoint]) -> None:
-        """Store what a trial of this process reported, in one transaction."""
+        """Store in one transaction what a trial of this process reported."""
         trial_id = self._held[number]
         with self.lock():
             self._curves.add(trial_id, points, self._owner.token)
 
     def curve(self, number: int) -> Curve | None:
-        """Return all that a trial of this process has reported, in earlier processes too."""
+        """Return all that a trial of this process has reported, also in earlier processes."""
         return join_points(self._curves.points(self._held[number]))
 
     def pause(
@@ -175,7 +175,7 @@ class OptunaStudy(Study):
         reason: str = "",
         notes: Mapping[str, Any] = NOTHING,
     ) -> None:
-        """Store that a trial waits; the state comes last, so that a kill leaves it running."""
+        """Store that a trial waits. The state comes last, so a killed process leaves it running."""
         from optuna.trial import TrialState
 
         said = {SECONDS: seconds, REASON: reason, NOTES: dict(notes), STATUS: Status.PAUSED.name}
@@ -191,7 +191,7 @@ class OptunaStudy(Study):
         self._curves.close(self._held.pop(number))
 
     def resume(self, number: int) -> bool:
-        """Make a paused trial one of this process. False if it is no longer paused."""
+        """Take a paused trial into this process. Return False if it is no longer paused."""
         from optuna.trial import TrialState
 
         with self.lock():
@@ -210,22 +210,22 @@ class OptunaStudy(Study):
         return True
 
     def _count_turn(self, frozen: "FrozenTrial") -> None:
-        """Let others see that a trial was paused or resumed, also if they see it rarely."""
+        """Let others see that a trial was paused or resumed, even if they look rarely."""
         turn = int(frozen.system_attrs.get(TURN, 0)) + 1
         self._storage.set_trial_system_attr(frozen._trial_id, TURN, turn)
 
     def _hold(self, number: int, trial_id: int) -> None:
-        """Take a trial that has run before as one of this process."""
+        """Take a trial that has run before into this process."""
         self._curves.open(trial_id, self._reader.read_points(trial_id))
         self._held[number] = trial_id
 
     def abandoned_trials(self) -> list[Trial]:
-        """Trials to be run again: those of dead processes, and those that were let go."""
+        """Return the trials to be run again: of dead processes, and those that were let go."""
         unfinished = self._unfinished_trials()
         return [self._translation.trial(frozen) for frozen in unfinished if self._is_dead(frozen)]
 
     def unsure(self) -> list[Trial]:
-        """Running trials of other machines of which no sign of life or death is known yet."""
+        """Return running trials of other machines that have shown no sign of life or death yet."""
         return [
             self._translation.trial(frozen)
             for frozen in self._unfinished_trials()
@@ -233,9 +233,9 @@ class OptunaStudy(Study):
         ]
 
     def take_over(self, number: int) -> int:
-        """Make a trial that was left behind one of this process.
+        """Take a trial that was left behind into this process.
 
-        What a process that died while it ended the trial has said of it is taken back.
+        If a process died while it ended the trial, what it stored about that end is removed.
         """
         from optuna.trial import TrialState
 
@@ -259,7 +259,7 @@ class OptunaStudy(Study):
         return deaths
 
     def let_go(self, number: int) -> None:
-        """Give a running trial of this process back: in Optuna's words, it waits."""
+        """Give a running trial of this process back. In Optuna's words, it waits."""
         from optuna.trial import TrialState
 
         with self.lock():
@@ -271,14 +271,14 @@ class OptunaStudy(Study):
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Inside it no other process begins, ends or takes over a trial."""
+        """Let no other process begin, end or take over a trial meanwhile."""
         with self._in_reach(), self._lock.hold():
             yield
 
     def close(self) -> None:
-        """Let go what is running and leave the storage."""
+        """Let running trials go and leave the storage."""
         self._heart.stop()
-        # What cannot be let go because the storage is out of reach is found by its owner's death.
+        # If the storage is out of reach, others will find these trials when this process has died.
         with suppress(ForetuneError):
             for number in list(self._held):
                 self.let_go(number)
@@ -288,7 +288,7 @@ class OptunaStudy(Study):
         self._lock.close()
 
     def _unfinished_trials(self) -> list[StoredTrial]:
-        """Trials that run or wait, after a look at their owners' signs of life."""
+        """Return the trials that run or wait, after a look at their owners' signs of life."""
         with self._in_reach():
             found = self._reader.read_open_trials()
         signs: dict[str, list[tuple[int, int]]] = {}
@@ -314,7 +314,7 @@ class OptunaStudy(Study):
         return running and owner_of(frozen).token == self._owner.token
 
     def _beat(self) -> None:
-        """Show a sign of life, on one of the trials that are running."""
+        """Show a sign of life on one of the running trials."""
         with self.lock():
             if self._held:
                 self._beats += 1
@@ -322,14 +322,14 @@ class OptunaStudy(Study):
                 self._storage.set_trial_system_attr(trial_id, BEAT, self._beats)
 
     def _in_reach(self) -> AbstractContextManager[None]:
-        """Say in one sentence what the storage complains of meanwhile."""
+        """Turn complaints of the storage into one sentence."""
         return explain_storage_errors(self.url or "")
 
 
 def check_store(given: str) -> None:
-    """Refuse a store that no study can be kept in, before anything else is done or written.
+    """Refuse a store that cannot keep a study, before anything else is done or written.
 
-    Its address, its folder, the driver of its kind, a server that is out of reach.
+    This checks its address, its folder, its driver, and whether a server is within reach.
     """
     _need_optuna()
     address = storage_url(given)
@@ -344,7 +344,7 @@ def check_store(given: str) -> None:
 
 
 def _need_optuna() -> None:
-    """Import all that opening a storage takes, before a lock is held for it."""
+    """Import everything that opening a storage needs, before a lock is held for it."""
     try:
         for name in ("optuna", "sqlalchemy.orm", "alembic.command"):
             import_module(name)

@@ -1,4 +1,4 @@
-"""Making a study in an Optuna storage, or joining one that is the same."""
+"""Creating a study in an Optuna storage, or joining the same study."""
 
 import warnings
 from collections.abc import Sequence
@@ -27,10 +27,10 @@ def owner_of(frozen: "AnyTrial") -> Owner:
 def create_study(
     database: "RDBStorage", name: str, metrics: Sequence[Metric], wanted: dict[str, Any]
 ) -> None:
-    """Make the study unless it exists; refuse one that is another's or different.
+    """Create the study unless it exists; refuse a foreign or a different one.
 
-    One that differs in its metric alone, and in which nothing has succeeded yet, is begun anew:
-    most likely the metric was mistyped, and the failures say nothing of the right one.
+    A study that differs only in its metric, and in which nothing has succeeded yet, is begun anew.
+    Most likely the metric was misspelt, and the failures say nothing about the right one.
     """
     study = _create_or_load(database, name, metrics)
     stored = study.user_attrs.get(IDENTITY)
@@ -64,7 +64,7 @@ def create_study(
 
 
 def _check_directions(study: "OptunasStudy", metrics: Sequence[Metric]) -> None:
-    """Refuse an empty study of another program that is to optimise something else."""
+    """Refuse an empty study of another program that has other directions."""
     theirs = [direction.name.lower() for direction in study.directions]
     ours = _directions(metrics)
     if theirs != ours:
@@ -98,10 +98,10 @@ def _create_or_load(database: "RDBStorage", name: str, metrics: Sequence[Metric]
 
 
 def _came_to_nothing(database: "RDBStorage", study: "OptunasStudy") -> bool:
-    """Whether there are trials, none has succeeded, and none may be running."""
+    """Return whether there are trials, none has succeeded, and none may be running."""
     with database.engine.connect() as connection:
         if "COMPLETE" in StudyTables(connection, (study._study_id,)).states().values():
-            return False  # known without reading what the trials hold
+            return False  # this can be known without reading the whole trials
     found = study.get_trials(deepcopy=False)
     return bool(found) and not any(
         frozen.state.name == "COMPLETE" or _may_be_running(frozen) for frozen in found

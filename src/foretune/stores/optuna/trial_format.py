@@ -1,4 +1,4 @@
-"""Trials as Optuna stores them: real parameters with distributions, so that its tools show them."""
+"""Trials as Optuna stores them, with parameters and distributions that its tools show."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -23,18 +23,18 @@ BEAT = "foretune:beat"
 ABANDONED = "abandoned"
 """User attribute: how many processes died while they ran the trial."""
 REASON, CHOSEN_BY, NOTES, ALSO = "reason", "chosen_by", "notes", "also"
-"""User attributes; `also` holds values of metrics that are not optimised."""
+"""User attributes. `also` holds values of metrics that are not optimised."""
 COMPLETE, FINISHED, WAITING = 1, (1, 2, 3), 4
 """The numbers of Optuna's states: a success, all ends (success, pruned, failure), and waiting."""
 NAMED = (Status.TIMEOUT, Status.STOPPED, Status.PAUSED)
 """Statuses that an attribute names, because Optuna has no state for them or shares one."""
 WITH_VALUES = (Status.DONE, Status.STOPPED)
 NOT_ENDED: Mapping[str, Any] = {SECONDS: None, REASON: "", STATUS: None, NOTES: {}, ALSO: {}}
-"""What is said at the end of a trial, as it is before; where nothing else is said, it is absent."""
+"""The user attributes of a trial that has not ended. An end replaces them."""
 
 
 class Translation:
-    """Between the trials of one space and Optuna's."""
+    """Translates trials between a space and Optuna."""
 
     def __init__(self, space: Space, metrics: Sequence[Metric]) -> None:
         self._names = tuple(metric.name for metric in metrics)
@@ -44,7 +44,7 @@ class Translation:
         }
 
     def running(self, config: Mapping[str, Any], owner: Owner, chosen_by: str) -> "FrozenTrial":
-        """A trial that is about to be stored as running."""
+        """Return a trial that is about to be stored as running."""
         from optuna.trial import TrialState, create_trial
 
         return create_trial(
@@ -56,7 +56,7 @@ class Translation:
         )
 
     def trial(self, frozen: "StoredTrial") -> Trial:
-        """A stored trial."""
+        """Return a stored trial as a `Trial`."""
         said = frozen.user_attrs
         status, seconds = _status(frozen), said.get(SECONDS)
         notes = dict(said[NOTES]) if NOTES in said else {}
@@ -86,7 +86,7 @@ class Translation:
         reason: str,
         notes: Mapping[str, Any],
     ) -> tuple[list[float] | None, dict[str, Any]]:
-        """Optuna's values, and the user attributes, of a trial that has ended."""
+        """Return Optuna's values and the user attributes of a trial that has ended."""
         # A stopped trial may have reported too little for Optuna's values.
         has_values = status in WITH_VALUES and all(name in values for name in self._names)
         names = self._names if has_values else ()

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from foretune.stores.optuna.trial_format import Translation
 
 AT_ONCE = 5_000
-"""Trials that are read by one query: memory holds no more rows than that."""
+"""The trials that one query reads. Memory holds no more rows than that."""
 IDS_AT_ONCE = 500
 """Databases limit how many values one query may name."""
 NOT_FOUND = "Record does not exist."
-"""What Optuna says of a study or a trial that was deleted meanwhile."""
+"""What Optuna raises about a study or a trial that was deleted meanwhile."""
 
 
 class TrialReader:
-    """The trials of one study that Foretune began, as far as they were read."""
+    """The trials of a study that Foretune began, as far as they were read."""
 
     def __init__(self, database: "RDBStorage", study_id: int, translation: "Translation") -> None:
         self.log = TrialLog()
@@ -36,9 +36,10 @@ class TrialReader:
         self._study_id = study_id
         self._translation = translation
         self._last_id = -1
-        """Ids grow with every trial, and the study's lock keeps them in the order of begin."""
+        """Ids grow with every trial, and the study's lock keeps them in the order in which trials
+        begin."""
         self._unfinished: dict[int, str] = {}
-        """Id -> mark of the trials that may still change; see `StudyTables.marks`."""
+        """{id: mark} of the trials that may still change; see `StudyTables.marks`."""
 
     def refresh(self) -> TrialLog:
         """Read what is new, and return the log with it."""
@@ -53,7 +54,7 @@ class TrialReader:
         return self.log
 
     def read_open_trials(self) -> list[StoredTrial]:
-        """The trials that run or wait, with the signs of life of their owners."""
+        """Return the trials that run or wait, with the signs of life of their owners."""
         self.refresh()
         with self._engine.connect() as connection:
             found = list(self._with_ids(connection, sorted(self._unfinished), with_points=False))
@@ -73,7 +74,7 @@ class TrialReader:
             raise KeyError(NOT_FOUND)
 
     def _read_changed(self, connection: "Connection") -> None:
-        """Read the trials again that were running or waiting and are no longer."""
+        """Read the trials that were running or waiting and have changed."""
         states: dict[int, str] = {}
         for ids in _parts(sorted(self._unfinished)):
             states |= StudyTables(connection, (self._study_id,), ids=ids).marks()
@@ -88,7 +89,7 @@ class TrialReader:
             yield from tables.trials()
 
     def _take_in(self, found: Iterable[StoredTrial]) -> None:
-        """Put into the log what Foretune began; other trials of the study are not its own."""
+        """Put into the log what Foretune began. Other trials of the study are not ours."""
         for frozen in found:
             self._unfinished.pop(frozen.trial_id, None)
             if OWNER not in frozen.system_attrs:
