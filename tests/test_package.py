@@ -1,6 +1,8 @@
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -37,6 +39,29 @@ def test_the_command_line_and_workers_start_without_heavy_libraries() -> None:
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"
+
+
+def test_mistakes_are_refused_without_heavy_libraries(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,label\n1,yes\n")
+    code = """
+        import sys
+        from foretune.cli import main
+        for words in (
+            "fit missing.csv --target label",
+            "fit t.csv --target lable",
+            "fit t.csv --target label --ignore b",
+            "fit t.csv --target label --test missing.csv",
+            "predict missing t.csv",
+        ):
+            sys.argv = ["foretune", *words.split()]
+            try:
+                main()
+            except SystemExit as ended:
+                print(ended.code, "pandas" in sys.modules, "numpy" in sys.modules)
+    """
+    command = [sys.executable, "-c", dedent(code)]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert shown.stdout.split("\n") == [*["2 False False"] * 5, ""]
 
 
 def test_no_network_library_is_needed_for_methods_without_networks() -> None:

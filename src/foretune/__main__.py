@@ -10,6 +10,9 @@ def main() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from foretune._base.own_process import claim_process
+
+    claim_process()
     from foretune.cli import main as run_command_line
     from foretune.run.stopping import stop_listening
 

@@ -130,15 +130,19 @@ def fit_command(
       foretune predict train-foretune/model.foretune new.csv -o predictions.csv
     """
     began = time.monotonic()
+    from foretune._base.threads import cores
+    from foretune.tables import ColumnRoles
+
+    roles = ColumnRoles(group, order, names_in(ignore), weight)
+    _check_source(data, target, test, roles, demo=demo)
+    if executor == "processes" and cores() > 1:
+        _load_beside()
     with _show_work("loading libraries"):
-        from foretune._base.threads import cores
         from foretune.automl.fit_folder import FitFolder
         from foretune.automl.job import Job
         from foretune.automl.plan import DEFAULT_ENSEMBLE, FitOptions
         from foretune.run.executor_choice import ExecutorChoice
-        from foretune.tables import ColumnRoles
 
-    roles = ColumnRoles(group, order, names_in(ignore), weight)
     options = FitOptions(
         trials=DEMO_TRIALS if demo and trials is None and time_ is None else trials,
         seconds=time_,
@@ -152,7 +156,7 @@ def fit_command(
         trial_seconds=time_limit,
         trial_memory=int(memory_),
     )
-    source = _source(data, target, test, task, roles, demo=demo)
+    source = _source(data, target, test, task, roles)
     job = Job(
         data=source,
         options=options,
@@ -166,25 +170,17 @@ def fit_command(
     run_job(job, mlflow)
 
 
-def _source(
-    data: Path | None,
-    target: str | None,
-    test: Path | None,
-    task: str | None,
-    roles: "ColumnRoles",
-    *,
-    demo: bool,
-) -> "TableFile | DemoTable":
-    """Return the table that the arguments name."""
-    from foretune.automl.fit_data import DemoTable, TableFile
-
+def _check_source(
+    data: Path | None, target: str | None, test: Path | None, roles: "ColumnRoles", *, demo: bool
+) -> None:
+    """Refuse mistakes before libraries are loaded, which takes seconds."""
     if demo:
         if data is not None or target is not None or test is not None:
             raise UsageError(
                 "--demo brings a table of its own, but got another one: leave one of them out",
                 rule="demo-and-table",
             )
-        return DemoTable(roles)
+        return
     if data is None or target is None:
         missing = "no table" if data is None else "no --target"
         raise UsageError(
@@ -193,6 +189,30 @@ def _source(
             rule="fit-without-table",
             field="data" if data is None else "target",
         )
+    from foretune.tables.column_roles import check_before_reading
+    from foretune.tables.formats.first_look import check_is_file
+
+    check_before_reading(data, target, roles)
+    if test is not None:
+        check_is_file(test)
+
+
+def _load_beside() -> None:
+    """Load the libraries of workers in their fork server, while this process loads its own."""
+    from foretune.automl.worker_libraries import WORKER_MODULES
+    from foretune.run.worker_start import start_worker
+
+    start_worker.load(WORKER_MODULES)
+
+
+def _source(
+    data: Path | None, target: str | None, test: Path | None, task: str | None, roles: "ColumnRoles"
+) -> "TableFile | DemoTable":
+    """Return the table that the arguments name, which have been checked."""
+    from foretune.automl.fit_data import DemoTable, TableFile
+
+    if data is None or target is None:
+        return DemoTable(roles)
     return TableFile(data, target, test, task, roles)
 
 

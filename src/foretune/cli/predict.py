@@ -37,6 +37,12 @@ def predict_command(
       foretune predict model.foretune new.parquet -o out.parquet --probabilities
       foretune predict model.foretune new.csv --keep id,name | head
     """
+    from foretune.automl.model_refusal import check_model_exists
+    from foretune.tables.formats.first_look import check_is_file
+
+    # Mistakes are refused before libraries are loaded, which takes seconds.
+    check_model_exists(model)
+    check_is_file(data)
     from foretune._base.terminal import TerminalProgress
     from foretune.automl.final_model.model import Model
     from foretune.automl.prediction_file import PredictionOptions, predict_file

@@ -42,7 +42,7 @@ class TableProblem:
         """Find the target and the roles; refuse columns that are missing or unsuitable."""
         frame = as_table(frame)
         check_target(frame, target)
-        roles.check(frame, target)
+        roles.check(list(frame.columns), target)
         frame = roles.drop_weightless_rows(frame, target)
         mark = table_mark(frame)
         values, decimal = target_of(frame[target], task, mark)

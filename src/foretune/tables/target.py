@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pandas.api.types import is_hashable
 
 from foretune._base.arrays import Floats
-from foretune._base.names import quote_names, suggestion
+from foretune._base.names import quote_names
 from foretune.errors import UsageError
 from foretune.tables import dates
 from foretune.tables.cells import (
@@ -21,6 +21,7 @@ from foretune.tables.cells import (
     read_numbers,
     texts_without_number,
 )
+from foretune.tables.column_roles import check_target_exists
 from foretune.tables.number_formats import TableMark, decimal_mark, new_numbers_mark
 
 MOST_CLASSES_OF_NUMBERS = 20
@@ -56,13 +57,7 @@ class LabelKind(StrEnum):
 
 def check_target(frame: pd.DataFrame, target: str) -> None:
     """Refuse a target that the table does not have, or that cannot be predicted."""
-    if target not in frame.columns:
-        raise UsageError(
-            f"the target must be a column of the table, but there is no '{target}': "
-            f"{suggestion(target, list(frame.columns))}",
-            rule="unknown-column",
-            field=target,
-        )
+    check_target_exists(list(frame.columns), target)
     cells = frame[target].dropna() if frame[target].dtype == object else ()
     held = next((cell for cell in cells if not is_hashable(cell)), None)
     if held is not None:

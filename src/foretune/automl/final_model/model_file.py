@@ -18,15 +18,16 @@ from typing import Any, NamedTuple, NoReturn
 from foretune._base.files import replace_file
 from foretune._base.names import quote_names
 from foretune.automl.final_model.boosters import check_boosters, may_hold_boosters
+from foretune.automl.final_model.skops_library import load_skops
 from foretune.automl.final_model.trusted_types import TYPES, check_indices, strangers
-from foretune.errors import MissingExtraError, UsageError
+from foretune.automl.model_refusal import WRITTEN_BY_FIT, check_model_exists, refuse_model
+from foretune.errors import UsageError
 
 ENTRY = "foretune.json"
 DESCRIPTION = "schema.json"
 """Where skops describes the objects of an archive."""
 KIND = "foretune model"
 VERSION = 1
-WRITTEN_BY_FIT = "name a file that  foretune fit  has written"
 SMALLER = "blend fewer pipelines, or choose other estimators"
 OLDEST_PROTOCOL = 2
 """The oldest protocol of skops that is accepted; earlier ones make skops run code for old files."""
@@ -75,7 +76,7 @@ def size_in_file(pipeline: Any) -> Size:
     """Return the size of a pipeline in a model file; refuse one that could not be opened again."""
     # A file on disk, because skops already has the whole archive in memory.
     with tempfile.TemporaryFile() as content:
-        _skops().dump([pipeline], content)
+        load_skops().dump([pipeline], content)
         with zipfile.ZipFile(content) as archive:
             sizes = {entry.filename: entry.file_size for entry in archive.infolist()}
             _check_opens_again(archive)
@@ -133,7 +134,7 @@ def write_model(path: Path, about: Mapping[str, Any], pipelines: Sequence[Any]) 
 
 def read_model(path: Path, largest: Size = LARGEST) -> tuple[dict[str, Any], list[Any]]:
     """Read what `write_model` has written, and refuse anything else."""
-    skops = _skops()
+    skops = load_skops()
     content = _content(path, largest)
     header = _header(path, content)
     try:
@@ -143,11 +144,11 @@ def read_model(path: Path, largest: Size = LARGEST) -> tuple[dict[str, Any], lis
         check_indices(pipelines)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        _refuse(path, f"needs the package '{package}', which is not installed", "install it")
+        refuse_model(path, f"needs the package '{package}', which is not installed", "install it")
     except Exception as error:
         # Each type of object fails in its own way when the file holds the wrong content.
         said = " ".join(str(error).split()) or type(error).__name__
-        _refuse(path, f"cannot be read ({said[:200]}){_differences(header)}", "fit it again")
+        refuse_model(path, f"cannot be read ({said[:200]}){_differences(header)}", "fit it again")
     return header["model"], pipelines
 
 
@@ -159,17 +160,9 @@ def read_header(path: Path) -> dict[str, Any]:
     return model
 
 
-def _skops() -> Any:
-    try:
-        import skops.io
-    except ImportError as error:
-        raise MissingExtraError("skops", "automl", "a model file") from error
-    return skops.io
-
-
 def _archive(text: str, pipelines: Sequence[Any], compression: int) -> io.BytesIO:
     content = io.BytesIO()
-    _skops().dump(list(pipelines), content, compression=compression)
+    load_skops().dump(list(pipelines), content, compression=compression)
     with zipfile.ZipFile(content, "a", compression=compression) as archive:
         archive.writestr(ENTRY, text)
     return content
@@ -180,7 +173,7 @@ def _check_archive(path: Path, content: bytes, largest: Size) -> None:
         entries = _entries(io.BytesIO(content))
     except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError):
         # NotImplementedError: a version of the ZIP format that Python does not read.
-        _refuse(path, "is not one, or is damaged", WRITTEN_BY_FIT)
+        refuse_model(path, "is not one, or is damaged", WRITTEN_BY_FIT)
     _check_entries(path, entries, len(content), largest)
 
 
@@ -195,26 +188,26 @@ def _write(path: Path, content: io.BytesIO) -> None:
 
 def _content(path: Path, largest: Size) -> bytes:
     """Return the bytes of an archive after checking its size and what it holds."""
-    if not path.is_file():
-        what = "is a folder" if path.is_dir() else "does not exist"
-        _refuse(path, what, WRITTEN_BY_FIT)
+    check_model_exists(path)
     if path.stat().st_size > largest.whole:
-        _refuse(path, "is larger than a model can be", "name another file")
+        refuse_model(path, "is larger than a model can be", "name another file")
     content = path.read_bytes()
     _check_archive(path, content, largest)
     content = _with_current_modules(content, path)
     description = _entry(path, content, DESCRIPTION)
     found = strangers(description)
     if found:
-        _refuse(path, f"holds {quote_names(found)}, which no model needs", "do not use this file")
+        refuse_model(
+            path, f"holds {quote_names(found)}, which no model needs", "do not use this file"
+        )
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             check_boosters(description, archive.read)
     except (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError) as error:
-        _refuse(path, f"is damaged ({error})", "fit it again")
+        refuse_model(path, f"is damaged ({error})", "fit it again")
     protocol = description.get("protocol") if isinstance(description, dict) else None
     if not isinstance(protocol, int) or protocol < OLDEST_PROTOCOL:
-        _refuse(path, "is written in a way that no model is", "do not use this file")
+        refuse_model(path, "is written in a way that no model is", "do not use this file")
     return content
 
 
@@ -241,15 +234,15 @@ def _check_entries(
         name for name in names if name not in (ENTRY, DESCRIPTION) and not _ARRAY.fullmatch(name)
     ]
     if odd or len(set(names)) < len(names):
-        _refuse(
+        refuse_model(
             path, f"has entries that no model has ({quote_names(odd or names)})", "do not use it"
         )
     sizes = {entry.filename: entry.file_size for entry in entries}
     texts = max(sizes.get(ENTRY, 0), sizes.get(DESCRIPTION, 0))
     if texts > largest.text or sum(sizes.values()) > largest.whole:
-        _refuse(path, "is larger, when unpacked, than a model may be", SMALLER)
+        refuse_model(path, "is larger, when unpacked, than a model may be", SMALLER)
     if _expands_too_much(entries, packed):
-        _refuse(
+        refuse_model(
             path,
             f"has more than {MOST_TIMES} times its size when unpacked, as no model has",
             "do not use this file",
@@ -267,12 +260,14 @@ def _header(path: Path, content: bytes) -> dict[str, Any]:
     header = _entry(path, content, ENTRY)
     types = {"kind": str, "version": int, "packages": dict, "model": dict}
     if not isinstance(header, dict) or {n: type(v) for n, v in header.items()} != types:
-        _refuse(path, "does not say what it is", WRITTEN_BY_FIT)
+        refuse_model(path, "does not say what it is", WRITTEN_BY_FIT)
     if header["kind"] != KIND:
-        _refuse(path, f"says that it is '{header['kind']}'", WRITTEN_BY_FIT)
+        refuse_model(path, f"says that it is '{header['kind']}'", WRITTEN_BY_FIT)
     made = header["version"]
     if not 1 <= made <= VERSION:
-        _refuse(path, f"has version {made}, and this Foretune reads up to {VERSION}", "update it")
+        refuse_model(
+            path, f"has version {made}, and this Foretune reads up to {VERSION}", "update it"
+        )
     return header
 
 
@@ -285,9 +280,11 @@ def _entry(path: Path, content: bytes, name: str) -> Any:
         document = json.loads(text, parse_constant=_no_constant) if is_small else None
     except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, RuntimeError):
         # RuntimeError: too deep a recursion, a password, an unknown compression.
-        _refuse(path, "is not one, or is damaged", WRITTEN_BY_FIT)
+        refuse_model(path, "is not one, or is damaged", WRITTEN_BY_FIT)
     if not is_small:
-        _refuse(path, "has more parts than a file of its size can need", "do not use this file")
+        refuse_model(
+            path, "has more parts than a file of its size can need", "do not use this file"
+        )
     return document
 
 
@@ -320,13 +317,3 @@ def _differences(header: Mapping[str, Any]) -> str:
         if here.get(name) != made
     ]
     return f"; it was written with {', '.join(others)}" if others else ""
-
-
-def _refuse(path: Path, what: str, remedy: str) -> NoReturn:
-    # Names in a file may hold characters that control a terminal.
-    what = "".join(letter if letter.isprintable() else "?" for letter in what)
-    raise UsageError(
-        f"a model must be a file saved by Foretune, but '{path}' {what}: {remedy}",
-        rule="not-a-model",
-        value=what,
-    )

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from pyarrow.parquet import ParquetFile
 
 from foretune.errors import UsageError
+from foretune.tables.formats.first_look import PARQUET
 from foretune.tables.formats.text_form import check_width
 from foretune.tables.schema import as_table
 
@@ -31,7 +32,7 @@ _TYPE_OF_ARROW = re.compile(rb'"numpy_type": *"[^"]*\[pyarrow\]"')
 
 def is_parquet(path: Path) -> bool:
     """Return whether the name of a file is that of a Parquet file."""
-    return path.suffix.lower() in (".parquet", ".pq")
+    return path.suffix.lower() in PARQUET
 
 
 def open_parquet(path: Path) -> ParquetFile:

@@ -18,6 +18,7 @@ from pyarrow.lib import ArrowException
 from foretune._base.data_frames import with_columns
 from foretune.errors import UsageError
 from foretune.tables.formats.arff import read_attributes
+from foretune.tables.formats.first_look import check_is_file
 from foretune.tables.formats.parquet import (
     batches,
     bytes_of,
@@ -189,13 +190,7 @@ def form_notes(path: Path) -> list[str]:
 @contextmanager
 def _one_sentence(path: Path) -> Iterator[None]:
     """Turn any error about a file into a `UsageError`."""
-    if not path.is_file():
-        what = "a folder" if path.is_dir() else "none"
-        raise UsageError(
-            f"a table must be a file, but there is {what} at '{path}': check the path",
-            rule="table-file",
-            value=str(path),
-        )
+    check_is_file(path)
     try:
         yield
     except UsageError:

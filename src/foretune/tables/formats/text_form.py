@@ -10,14 +10,16 @@ from functools import lru_cache
 from io import StringIO
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import Any, NoReturn
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from foretune._base.names import quote_names
 from foretune.errors import UsageError
 from foretune.tables.formats.separators import LOOKED_AT, find_separator
 from foretune.tables.formats.title_lines import lines_of_title
+
+if TYPE_CHECKING:
+    # The first look at a table must not wait for pandas.
+    import pandas as pd
 
 READ = "CSV, TSV, Parquet, KEEL or ARFF"
 """The formats that can be read, for messages."""
@@ -184,7 +186,9 @@ def with_gaps(cells: "pd.Series[Any]", values: Collection[str] = ()) -> "pd.Seri
 
 def numbers_or_texts(cells: "pd.Series[Any]") -> "pd.Series[Any]":
     """Return the texts of a column with gaps as such; as numbers if all others are numbers."""
-    numbers = pd.to_numeric(cells, errors="coerce")
+    from pandas import to_numeric
+
+    numbers = to_numeric(cells, errors="coerce")
     others = with_gaps(cells[numbers.isna()])
     return with_gaps(cells) if others.notna().any() else numbers
 
