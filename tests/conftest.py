@@ -49,3 +49,5 @@ def trials_here(monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.inline_site import InlineSite
 
     monkeypatch.setattr(ExecutorChoice, "pool", InlineSite.pool)
+    # No worker is forked, so nothing needs to be loaded for one.
+    monkeypatch.setattr("foretune.cli.fit._load_beside", lambda: None)
