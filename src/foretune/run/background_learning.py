@@ -1,4 +1,4 @@
-"""Learning from many past tasks beside the trials that run meanwhile."""
+"""Learning from many past tasks while trials run."""
 
 import threading
 
@@ -6,10 +6,10 @@ from foretune.search.optimizer import Optimizer
 
 
 class BackgroundLearning:
-    """Lets an optimiser learn in a thread, when its next suggestion needs that.
+    """Lets an optimiser learn in a thread when its next suggestion needs it.
 
-    Learning may take minutes. Trials that run meanwhile are still watched: their results are
-    stored, and their time limits hold.
+    Learning may take minutes. Meanwhile trials are still watched: their results are stored, and
+    their time limits hold.
     """
 
     def __init__(self, optimizer: Optimizer) -> None:
@@ -18,9 +18,9 @@ class BackgroundLearning:
         self._error: BaseException | None = None
 
     def must_wait(self) -> bool:
-        """Whether the next suggestion has to wait. Starts to learn if that has not begun.
+        """Return True if the next suggestion has to wait, and begin to learn if nobody has.
 
-        Raises what went wrong while learning.
+        An error in learning is raised here.
         """
         if self._thread is None:
             if not self._optimizer.must_learn:
@@ -34,7 +34,7 @@ class BackgroundLearning:
 
     @property
     def is_running(self) -> bool:
-        """Whether the optimiser learns right now."""
+        """True while the optimiser learns."""
         return self._thread is not None and self._thread.is_alive()
 
     def _run(self) -> None:

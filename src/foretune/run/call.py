@@ -1,4 +1,4 @@
-"""One call of the user's function: what it raises is an answer, too."""
+"""One call of the user's function. An error that it raises is an answer, too."""
 
 import os
 from collections.abc import Callable
@@ -12,18 +12,18 @@ LONGEST_REASON = 500
 
 
 class Answer(NamedTuple):
-    """What came of one call."""
+    """The result of one call."""
 
     result: Any
     seconds: float
-    """Of the processor."""
+    """CPU seconds."""
     failure: str | None = None
     """Why there is no result."""
     facts: CallFacts = NO_FACTS
 
 
 def cpu_seconds() -> float:
-    """What this process, all its threads and its finished children have used so far."""
+    """Return the CPU seconds of this process, with its threads and its ended children."""
     return sum(os.times()[:4])
 
 
@@ -34,10 +34,10 @@ def call(
     *,
     clock: Callable[[], float] = cpu_seconds,
 ) -> Answer:
-    """Call `function(job)`, and return what came of it.
+    """Call `function(job)` and return its answer.
 
     caught: exceptions that make the call a failure. Others are passed on.
-    clock: measures the seconds, by default those of the processor.
+    clock: measures the seconds. Default: CPU seconds.
     """
     start = clock()
     try:
@@ -50,13 +50,13 @@ def call(
 
 
 def unsendable(seconds: float, error: BaseException) -> Answer:
-    """The answer of a call whose result one process cannot pack, or another cannot open."""
+    """Return the answer of a call whose result cannot be pickled or unpickled."""
     reason = f"the result cannot be sent between processes: {one_line(error)}"
     return Answer(None, seconds, reason[:LONGEST_REASON])
 
 
 def one_line(error: BaseException) -> str:
-    """The kind of an error and what it says, without line breaks."""
+    """Return the type and the message of an error in one line."""
     try:
         said = " ".join(str(error).split())
     except (Exception, SystemExit):  # the trial's own code runs here

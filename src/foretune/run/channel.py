@@ -1,10 +1,10 @@
-"""Messages between a worker and its parent: framed, signed for one job, never waited for.
+"""Messages between a worker and its parent: framed, and signed for one job.
 
 The function that a worker evaluates runs in the worker's own process, so it can write into any
-descriptor, also into the one that answers go through. Each message therefore carries a digest made
-with a key. The parent makes a new key for each job and sends it with the job. Bytes that do not fit
-are refused before anything in them is unpickled. This finds accidents and confusion; it does not
-keep out a function that searches its own process for the key.
+descriptor, also into that of the answers. Each message therefore carries a digest made
+with a key. The parent makes a new key for each job and sends it with the job. Other bytes are
+refused before anything in them is unpickled. This finds accidents. It does not stop a function that
+searches its own process for the key.
 """
 
 import hashlib
@@ -16,20 +16,20 @@ from collections import deque
 from contextlib import suppress
 
 HEADER = struct.Struct(">4sQ16s")
-"""What precedes a message: a mark, the length, and the digest."""
+"""It comes before a message: a mark, the length, and the digest."""
 MARK = b"frtn"
 KEY_BYTES = DIGEST_BYTES = 16
 NO_KEY = b""
-"""Of messages to a worker: nobody else can write them."""
+"""The key of messages to a worker, because nobody else can write them."""
 CHUNK_BYTES = 2**20
 
 
 class ForeignMessageError(Exception):
-    """Bytes that are no answer to the job that is out."""
+    """Bytes that are no answer to the current job."""
 
 
 def frame(message: bytes, key: bytes) -> bytes:
-    """The header of a message."""
+    """Return the header of a message."""
     return HEADER.pack(MARK, len(message), _digest(message, key))
 
 
@@ -49,12 +49,12 @@ class ParentEnd:
         self._unsent: deque[memoryview] = deque()
         self._received = bytearray()
         self._length: int | None = None
-        """Of the message that is being received, as soon as it is known."""
+        """The length of the message that is arriving, as soon as it is known."""
         self.heard_at = 0.0
-        """When the last bytes came."""
+        """The time at which the last bytes came."""
 
     def fileno(self) -> int:
-        """For `poll`."""
+        """Return the descriptor, for `poll`."""
         return self._socket.fileno()
 
     @property
@@ -82,9 +82,9 @@ class ParentEnd:
                     self._unsent.appendleft(rest)
 
     def read(self, key: bytes) -> bytes | None:
-        """A message signed with the key; None if it has not arrived in full. EOFError at the end.
+        """Return a message signed with the key; None if it has not arrived in full.
 
-        It reads no further than this message, however much a trial writes.
+        EOFError at the end. It reads no further than this message, however much a trial writes.
         """
         while missing := self._missing():
             try:
@@ -106,7 +106,7 @@ class ParentEnd:
         return message
 
     def has_answer(self) -> bool:
-        """True if an answer has begun to arrive, though nobody has read it."""
+        """Return True if an answer has begun to arrive that nobody has read."""
         with suppress(OSError):
             seen = self._socket.recv(HEADER.size, socket.MSG_PEEK)
             return len(seen) == HEADER.size and self._is_header(seen)
@@ -138,13 +138,13 @@ class ParentEnd:
 
 
 class WorkerEnd:
-    """The worker's end of the channel: it waits, since a worker has nothing else to do."""
+    """The worker's end of the channel. It waits, because a worker has nothing else to do."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
     def receive(self) -> bytes:
-        """The next message; EOFError when the parent has hung up."""
+        """Return the next message; EOFError when the parent has hung up."""
         mark, length, digest = HEADER.unpack(self._exactly(HEADER.size))
         message = bytes(self._exactly(length))
         if mark != MARK or _digest(message, NO_KEY) != digest:
@@ -152,7 +152,7 @@ class WorkerEnd:
         return message
 
     def send(self, message: bytes, key: bytes) -> None:
-        """Send a message for the job that the key came with."""
+        """Send a message for the job whose key this is."""
         header = frame(message, key)
         # One write for a short message: each write takes its own share of the socket's buffer.
         is_short = len(message) <= CHUNK_BYTES
@@ -162,7 +162,7 @@ class WorkerEnd:
                 rest = rest[os.write(self._descriptor, rest) :]
 
     def close(self) -> None:
-        """Let go of the channel: for processes that must not answer."""
+        """Close the channel in a process that must not answer."""
         with suppress(OSError):
             os.close(self._descriptor)
 

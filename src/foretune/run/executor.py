@@ -1,4 +1,4 @@
-"""What whoever runs trials needs to know: jobs go in, outcomes come out as they finish."""
+"""The interface of all that runs trials: jobs go in, and outcomes come out as they finish."""
 
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
@@ -14,7 +14,7 @@ RESULT_BYTES = 64 * 2**20
 
 
 def check_positive(what: str, given: Any, *names: str) -> None:
-    """Refuse a limit that allows nothing; None is no limit."""
+    """Refuse a limit that is not positive; None is no limit."""
     for name in names:
         limit = getattr(given, name)
         if limit is not None and not limit > 0:
@@ -28,7 +28,7 @@ def check_positive(what: str, given: Any, *names: str) -> None:
 
 
 def check_workers(workers: int) -> None:
-    """Refuse a pool that could run nothing."""
+    """Refuse a pool without workers."""
     if workers < 1:
         raise UsageError(
             f"a pool needs at least one worker, but got {workers}: ask for one",
@@ -40,16 +40,16 @@ def check_workers(workers: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one trial may use; None is without a limit."""
+    """The limits of one trial; None is no limit."""
 
     wall_seconds: float | None = None
-    """On the clock: ends what hangs."""
+    """Time on the clock. It ends trials that hang."""
     cpu_seconds: float | None = None
-    """Of the processor: fair where other programs share the machine."""
+    """CPU time, which is fair if other programs share the machine."""
     memory_bytes: int | None = None
-    """Resident memory of the worker, with what its libraries take."""
+    """Resident memory of the worker, with its libraries."""
     result_bytes: int | None = RESULT_BYTES
-    """How large a result may be, pickled. Larger ones belong into a file."""
+    """The largest size of a pickled result. Larger results belong in a file."""
 
     def __post_init__(self) -> None:
         check_positive(
@@ -65,18 +65,18 @@ class Outcome(Generic[Result]):
     """The number that `submit` gave the job."""
     status: Status
     result: Result | None
-    """What the function returned; None unless DONE."""
+    """The return value of the function; None unless DONE."""
     seconds: float
-    """CPU seconds; without a worker, at most those on the clock, because threads may share the
-    work; of a worker that was ended, the limit it reached or the time on the clock.
-    """
+    """CPU seconds. Without a worker they are at most the time on the clock, because threads may
+    share the work. If a worker was ended, this is the limit that it reached, or the time on the
+    clock."""
     reason: str = ""
-    """Why it is not DONE, one line."""
+    """The reason why it is not DONE, in one line."""
     facts: CallFacts = NO_FACTS
 
     @classmethod
     def of(cls, key: int, answer: Answer) -> "Outcome[Result]":
-        """The outcome of a call that came to its end."""
+        """Return the outcome of a call that ended."""
         if answer.failure is not None:
             return cls(key, Status.FAILED, None, answer.seconds, answer.failure, answer.facts)
         return cls(key, Status.DONE, answer.result, answer.seconds, facts=answer.facts)
@@ -91,23 +91,23 @@ class Executor(Protocol[Job_contra, Result]):
     def submit(self, job: Job_contra, start: TrialStart | None = None) -> int:
         """Queue a job and return its key.
 
-        start: what the trial is told about itself. Default: the key is its number.
+        start: facts for the trial. Default: the key is its number.
         """
 
     def listen(self, listener: Listener) -> None:
         """Pass all that running jobs report to a listener, from the next job on.
 
-        It is called within `results`, in the thread that calls that. What it raises ends `results`.
+        `results` calls it in its own thread. An error of the listener ends `results`.
         """
 
     def results(self, timeout: float | None = None) -> list[Outcome[Result]]:
-        """The outcomes since the last call, waiting for the first one at most `timeout` seconds.
+        """Return the outcomes since the last call; wait at most `timeout` seconds for the first.
 
-        Empty when the time is over, or when nothing is left to wait for.
+        The list is empty when the time is over, or when no job is left.
         """
 
     def close(self) -> None:
-        """Stop at once; jobs that have not ended are forgotten."""
+        """Stop at once, and forget jobs that have not ended."""
 
     def __enter__(self) -> "Executor[Job_contra, Result]": ...
 

@@ -18,12 +18,12 @@ KINDS = ("processes", "ray")
 
 @dataclass(frozen=True, slots=True)
 class ExecutorChoice:
-    """A kind of executor, before it is known what it evaluates."""
+    """A kind of executor, without the function that it evaluates."""
 
     kind: str = "processes"
     """`processes` of this machine, or `ray`."""
     address: str | None = None
-    """Of a running Ray cluster."""
+    """The address of a running Ray cluster."""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -52,7 +52,7 @@ class ExecutorChoice:
     def pool(
         self, function: TrialFunction[Job, Result], *, workers: int, limits: Limits
     ) -> "ProcessPool[Job, Result] | RayPool[Job, Result]":
-        """An executor for a function."""
+        """Return an executor for a function."""
         if self.is_here:
             return ProcessPool(function, workers=workers, limits=limits)
         from foretune.run.ray_pool import RayPool

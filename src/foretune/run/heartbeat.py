@@ -1,4 +1,4 @@
-"""Which processes are alive: on this machine by asking the kernel, elsewhere by their heartbeat."""
+"""Finds out which processes are alive: here from the kernel, elsewhere from their heartbeat."""
 
 import os
 import socket
@@ -15,43 +15,43 @@ from typing import Any
 
 BEAT_SECONDS = 15.0
 GRACE_SECONDS = 60.0
-"""A process elsewhere that has not beaten for so long is dead."""
+"""After so long without a heartbeat a process elsewhere counts as dead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Who runs a trial."""
+    """The process that runs a trial."""
 
     machine: str
     pid: int
     started: str
-    """When the process was started, as its machine writes it: numbers of processes come again."""
+    """The time at which the process was started, because numbers of processes come again."""
     token: str
-    """One study, opened once by one process."""
+    """A name for one study, opened once by one process."""
 
     @classmethod
     def new(cls) -> "Owner":
-        """This process, for a study that it opens now."""
+        """Return the owner that is this process, for a study that it opens now."""
         return cls(
             this_machine(), os.getpid(), start_time(os.getpid()) or "", uuid.uuid4().hex[:12]
         )
 
     def record(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields, for JSON."""
         return asdict(self)
 
     def is_here(self) -> bool:
-        """True if this machine can tell whether it is alive."""
+        """Return True if this machine can tell whether it is alive."""
         return self.machine == this_machine()
 
     def is_running_here(self) -> bool:
-        """True if the process is on this machine and alive."""
+        """Return True if the process is on this machine and alive."""
         return self.is_here() and start_time(self.pid) == self.started
 
 
 @cache
 def this_machine() -> str:
-    """A name for the processes whose numbers this one can look up.
+    """Return a name for the processes whose numbers this one can look up.
 
     Containers may share a host name but not their processes; a reboot ends all of them.
     """
@@ -63,7 +63,7 @@ def this_machine() -> str:
 
 
 def start_time(pid: int) -> str | None:
-    """When a process was started; None when it is gone or only waits to be cleared away."""
+    """Return when a process was started; None if it has ended."""
     if Path("/proc/self/stat").exists():
         try:
             # The name of the program, in parentheses, may contain anything.
@@ -78,7 +78,7 @@ def start_time(pid: int) -> str | None:
 
 
 class LivenessCheck:
-    """Remembers when the processes of other machines last showed a sign of life.
+    """Remembers when processes of other machines last showed a sign of life.
 
     Only this process's own clock is read, so clocks of machines may differ.
     """
@@ -90,7 +90,7 @@ class LivenessCheck:
         self._moved: set[str] = set()
 
     def look(self, token: str, sign: Hashable) -> None:
-        """Take in what an owner shows now; a sign that differs from the last one is life."""
+        """Take in the sign that an owner shows now; it is alive if the sign has changed."""
         before = self._seen.get(token)
         if before is None or before[0] != sign:
             self._seen[token] = (sign, time.monotonic())
@@ -98,11 +98,11 @@ class LivenessCheck:
                 self._moved.add(token)
 
     def is_dead(self, token: str) -> bool:
-        """True if it has shown nothing new for longer than the grace."""
+        """Return True if it has shown nothing new for longer than the grace."""
         return time.monotonic() - self._seen[token][1] > self.grace
 
     def is_unsure(self, token: str) -> bool:
-        """True if it has been looked at, but has neither moved nor been still for long enough."""
+        """Return True if it is not known yet whether it is alive."""
         return token not in self._moved and not self.is_dead(token)
 
 
@@ -121,7 +121,7 @@ class Heartbeat:
             self._thread.start()
 
     def stop(self) -> None:
-        """Beat no more."""
+        """Stop beating."""
         self._stopped.set()
         if self._thread is not None:
             self._thread.join()

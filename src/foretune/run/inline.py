@@ -1,4 +1,4 @@
-"""Trials in this process: no start-up, no limits; a crash of the function is a crash of all."""
+"""Trials in this process: without start-up and limits. A crash of the function ends everything."""
 
 import time
 from collections import deque
@@ -53,13 +53,13 @@ class InlineExecutor(Generic[Job, Result]):
             answer = call(function, job, clock=self._cpu_clock)
         if line.error is not None:
             raise line.error
-        # Libraries may use every core here, which workers do not let them: the seconds of all their
-        # threads would say that a trial is slow which is over soon.
+        # Libraries may use every core here, unlike in workers. The CPU seconds of all threads would
+        # make a quick trial look slow.
         seconds = min(answer.seconds, self._clock() - began)
         return [Outcome.of(key, answer._replace(seconds=seconds, facts=trial.facts))]
 
     def close(self) -> None:
-        """Forget what is queued."""
+        """Forget queued jobs."""
         self._waiting.clear()
 
     def __enter__(self) -> "InlineExecutor[Job, Result]":

@@ -1,4 +1,4 @@
-"""What ends workers that are over a limit of their trial, whatever the parent is busy with."""
+"""Ends workers that are over a limit of their trial, even if the parent is busy."""
 
 import threading
 import time
@@ -11,11 +11,11 @@ from foretune.run.memory import size_text
 from foretune.run.worker_process import Verdict, Worker
 
 LOOK_AT_WORKERS_SECONDS = 0.05
-"""How often workers are looked at: what a trial can take meanwhile is what it can overshoot."""
+"""How often workers are looked at. Meanwhile a trial can exceed its memory limit."""
 LONGEST_LOOK_SECONDS = 1.0
-"""Looks further apart than this say that somebody stopped this process."""
+"""If two looks are further apart, somebody has stopped this process."""
 OVER_MEMORY = "out of memory: over its limit"
-"""How the reason begins of what has taken more memory than it may."""
+"""The beginning of the reason if a trial has taken too much memory."""
 UNREAD_JOB = "its worker process does not read the job"
 UNFINISHED_ANSWER = "its worker process began an answer and did not finish it"
 
@@ -35,10 +35,10 @@ USUAL_PATIENCE = Patience()
 
 
 class Guard:
-    """A thread that looks at all workers every now and then.
+    """A thread that looks at all workers from time to time.
 
     The process that started them may be computing a suggestion for seconds. The thread only ends
-    workers and says why; it is for that process to find out and to clear away what is left.
+    workers and notes why. That process finds out, and clears away what is left.
     """
 
     def __init__(self, limits: Limits, patience: Patience = USUAL_PATIENCE) -> None:
@@ -48,7 +48,7 @@ class Guard:
         self._over.set()
 
     def watch(self, staff: Iterable[Worker]) -> None:
-        """Look at these workers, and no longer at others."""
+        """Look at these workers only."""
         self._staff = tuple(staff)
         if self._staff and self._over.is_set():
             self._over = threading.Event()
@@ -66,14 +66,14 @@ class Guard:
             overslept = now - before - LOOK_AT_WORKERS_SECONDS
             for worker in self._staff:
                 if overslept > LONGEST_LOOK_SECONDS:
-                    # Most likely the workers were stopped as well: what they did not get to run
-                    # is not the time of their trials.
+                    # Most likely the workers were stopped as well. That is not time of their
+                    # trials.
                     worker.forgive(overslept, now)
                 worker.judge(self._verdict, now)
             before = now
 
     def _verdict(self, worker: Worker, elapsed: float) -> Verdict | None:
-        """Why a worker that has not answered yet must end; None as long as it may go on."""
+        """Return why a worker must end that has not answered yet; None if it may go on."""
         if not worker.ready:
             reason = (
                 f"a worker process must be ready within {self._patience.start:g} s, but it is not: "

@@ -1,4 +1,4 @@
-"""One process at a time changes a study, whatever the storage is.
+"""Locks that let one process at a time change a study, in each kind of storage.
 
 Each kind of lock ends with its process, so a crash never leaves one behind.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 FOR_EVER = 10**8
-"""Seconds: MySQL wants a limit."""
+"""Seconds. MySQL needs a limit."""
 
 
 class Exclusive(Protocol):
@@ -24,27 +24,27 @@ class Exclusive(Protocol):
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Wait for it, and have it."""
+        """Wait for the lock, and hold it."""
 
     def close(self) -> None:
-        """Free what it needs."""
+        """Close its files and connections."""
 
 
 class FileLock:
     """A lock on a small file beside the one it guards, for processes of one machine."""
 
     def __init__(self, path: Path) -> None:
-        path.open("ab").close()  # A folder that cannot be written to is known at once.
+        path.open("ab").close()  # An unwritable folder shows at once.
         self._path = path
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Wait for it, and have it."""
+        """Wait for the lock, and hold it."""
         with hold_lock(self._path):
             yield
 
     def close(self) -> None:
-        """Leave the file: to delete it would take it from whoever waits for it."""
+        """Do nothing: the file stays, because another process may wait for it."""
 
 
 class ServerLock:
@@ -56,7 +56,7 @@ class ServerLock:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Wait for it, and have it."""
+        """Wait for the lock, and hold it."""
         with self._engine.begin() as connection:
             if self._engine.name == "postgresql":
                 self._until_the_transaction_ends(connection)
@@ -87,7 +87,7 @@ class ServerLock:
 
 
 class Reentrant:
-    """A lock among processes that its own process's threads share, and that can be held twice."""
+    """A lock among processes that threads share, and that a thread can hold twice."""
 
     def __init__(self, exclusive: Exclusive) -> None:
         self._exclusive = exclusive
@@ -96,7 +96,7 @@ class Reentrant:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Wait for it, and have it."""
+        """Wait for the lock, and hold it."""
         with self._threads, ExitStack() as stack:
             if self._depth == 0:
                 stack.enter_context(self._exclusive.hold())
@@ -107,5 +107,5 @@ class Reentrant:
                 self._depth -= 1
 
     def close(self) -> None:
-        """Free what it needs."""
+        """Close its files and connections."""
         self._exclusive.close()

@@ -1,4 +1,4 @@
-"""How much memory a process holds, measured from outside, and how much there is for more."""
+"""Measures how much memory a process holds, and how much is free."""
 
 import os
 import subprocess
@@ -7,17 +7,17 @@ from pathlib import Path
 
 
 def resident_bytes(pid: int) -> int | None:
-    """The resident memory of a process; None when it is gone."""
+    """Return the resident memory of a process; None if it is gone."""
     if Path("/proc/self/statm").exists():
         return _from_proc(pid)
     return _from_ps(pid)
 
 
 def free_bytes(root: Path = Path("/")) -> int | None:
-    """What processes can still take without others being ended for it; None where nobody says.
+    """Return how much memory processes can still take; None if the system does not say.
 
-    Of the machine, and of the control groups (version 2) by which containers and schedulers limit
-    what runs in them. root: the folder of /proc and /sys.
+    It is the free memory of the machine, or less if control groups (version 2) of containers and
+    schedulers limit this process. root: the folder of /proc and /sys.
     """
     try:
         facts = _numbers(root / "proc/meminfo")
@@ -27,7 +27,7 @@ def free_bytes(root: Path = Path("/")) -> int | None:
 
 
 def _free_in_groups(root: Path) -> Iterator[int]:
-    """What each limited group that this process is in has left, its own one first."""
+    """Yield the free memory of each limited group of this process, its own group first."""
     lines = (root / "proc/self/cgroup").read_text(encoding="ascii").splitlines()
     own = next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), None)
     if own is None:
@@ -40,19 +40,19 @@ def _free_in_groups(root: Path) -> Iterator[int]:
         if limit.exists() and (most := limit.read_text(encoding="ascii").strip()) != "max":
             used = int((group / "memory.current").read_text(encoding="ascii"))
             facts = _numbers(group / "memory.stat")
-            # What is kept of files, read once or often, is dropped before a process is ended.
+            # Cached files are dropped before a process is ended.
             cached = facts["inactive_file"] + facts["active_file"]
             yield max(0, int(most) - used + cached)
 
 
 def _numbers(path: Path) -> dict[str, int]:
-    """The first number of each line by its first word."""
+    """Return the first number of each line by its first word."""
     lines = (line.split() for line in path.read_text(encoding="ascii").splitlines())
     return {words[0]: int(words[1]) for words in lines}
 
 
 def size_text(size: float) -> str:
-    """A limit in the unit in which people give it: MB, here 2**20 bytes."""
+    """Return a size in MB, which are 2**20 bytes here."""
     return f"{size / 2**20:.0f} MB"
 
 

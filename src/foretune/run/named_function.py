@@ -79,7 +79,7 @@ def _find_function(name: str, folder: str) -> Callable[..., Any]:
 
 
 def _remedy(name: str, error: BaseException) -> str:
-    """What to do about a module that cannot be imported."""
+    """Return the remedy for a module that cannot be imported."""
     if isinstance(error, SystemExit):
         return 'let what ends the program stand under  if __name__ == "__main__":'
     module, _, function = name.partition(":")

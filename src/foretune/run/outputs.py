@@ -1,10 +1,10 @@
-"""What trials print, shortened: the beginning and the end of each trial's output."""
+"""Shortens the output of trials to its beginning and its end."""
 
 import mmap
 import struct
 
 HEAD_BYTES = 64 * 2**10
-"""How much of a trial's output is shown as it comes."""
+"""How much of a trial's output is shown at once."""
 TAIL_BYTES = 16 * 2**10
 """How much of the end of a longer output is shown when the trial is over."""
 
@@ -29,7 +29,7 @@ class TrialCounter:
 
 
 class ShortenedOutput:
-    """Says what to show of one trial's output after the other."""
+    """Decides what to show of the output of one trial after the other."""
 
     def __init__(self) -> None:
         self._trial = 0
@@ -42,7 +42,7 @@ class ShortenedOutput:
         return self._printed > HEAD_BYTES
 
     def take(self, trial: int, text: bytes) -> bytes:
-        """What to show now that this trial has printed this."""
+        """Return what to show after a trial has printed this."""
         closing = self.close_before(trial)
         shown = text[: max(0, HEAD_BYTES - self._printed)]
         self._printed += len(text)
@@ -51,14 +51,14 @@ class ShortenedOutput:
         return closing + shown
 
     def close_before(self, trial: int) -> bytes:
-        """What to show of the trials before this one, which are over."""
+        """Return what to show of the trials before this one, which are over."""
         if trial == self._trial:
             return b""
         self._trial = trial
         return self.close()
 
     def close(self) -> bytes:
-        """What to show because the current trial is over: nothing unless its output was cut."""
+        """Return what to show when the current trial ends: nothing unless its output was cut."""
         hidden = self._printed - HEAD_BYTES - len(self._tail)
         tail, self._tail, self._printed = self._tail, b"", 0
         if hidden <= 0:

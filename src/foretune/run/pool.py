@@ -31,7 +31,7 @@ from foretune.run.worker_start import StartWorker, start_worker
 
 NO_LIMITS = Limits(result_bytes=None)
 LOOK_FOR_DEAD_SECONDS = 1.0
-"""How often to look for workers that were ended, though something still holds their pipe."""
+"""How often to look for workers that ended while another process holds their pipe."""
 MOST_FAILED_STARTS = 3
 FOREIGN_MESSAGE = (
     "its worker process sent something that is no answer to this trial: the function must not "
@@ -101,7 +101,7 @@ class ProcessPool(Generic[Job, Result]):
         return key
 
     def listen(self, listener: Listener) -> None:
-        """Call this with all that jobs report, those that are submitted from now on."""
+        """Call this with all reports of jobs that are submitted from now on."""
         self._listener = listener
 
     def ask_to_stop(self, key: int) -> None:
@@ -111,7 +111,7 @@ class ProcessPool(Generic[Job, Result]):
                 worker.inbox.answer(0, stop=True)
 
     def results(self, timeout: float | None = None) -> list[Outcome[Result]]:
-        """The outcomes since the last call, waiting for the first one at most `timeout` seconds."""
+        """Return the outcomes since the last call; wait at most `timeout` seconds for the first."""
         end = None if timeout is None else time.monotonic() + timeout
         outcomes: list[Outcome[Result]] = []
         while not outcomes and (self._waiting or self._busy()):
@@ -133,7 +133,7 @@ class ProcessPool(Generic[Job, Result]):
         return outcomes
 
     def close(self) -> None:
-        """Stop at once; jobs that have not ended are forgotten."""
+        """Stop at once, and forget jobs that have not ended."""
         self._guard.close()
         self._waiting.clear()
         for worker in self._staff:
@@ -145,7 +145,7 @@ class ProcessPool(Generic[Job, Result]):
         return [worker for worker in self._staff if worker.key is not None]
 
     def _assign(self) -> None:
-        """Give waiting jobs to idle workers; start more workers while those are too few."""
+        """Give waiting jobs to idle workers, and start more workers if there are too few."""
         idle = [each for each in self._staff if each.key is None and self._is_quiet(each)]
         while len(idle) < len(self._waiting) and len(self._staff) < self.workers:
             idle.append(self._hire())
@@ -154,7 +154,7 @@ class ProcessPool(Generic[Job, Result]):
                 worker.take(*self._waiting.popleft())
 
     def _is_quiet(self, worker: Worker) -> bool:
-        """True unless an idle worker has died or said something; then it is cleared away."""
+        """Return True unless an idle worker has died or said something; then clear it away."""
         if worker.ready:
             self._heard(worker)
         return worker in self._staff
@@ -167,7 +167,7 @@ class ProcessPool(Generic[Job, Result]):
         return worker
 
     def _wait(self, end: float | None) -> set[int]:
-        """The descriptors of workers that say something, or that read what is sent to them."""
+        """Wait, and return the descriptors of workers that say something or can read more."""
         poller = select.poll()
         for worker in self._staff:
             sending = select.POLLOUT if worker.channel.has_unsent else 0
@@ -179,7 +179,7 @@ class ProcessPool(Generic[Job, Result]):
         return {descriptor for descriptor, _ in poller.poll(math.ceil(1000 * patience))}
 
     def _heard(self, worker: Worker) -> Outcome[Result] | None:
-        """What a worker says, or what the end of its channel means."""
+        """Take in what a worker says, or that its channel has ended."""
         key = worker.key
         try:
             answer = worker.listen()
@@ -209,7 +209,7 @@ class ProcessPool(Generic[Job, Result]):
                 pass
 
     def _replace_confused(self, worker: Worker) -> Outcome[Result] | None:
-        """Replace a worker that says what is no answer: this costs the trial that it has."""
+        """Replace a worker whose message is no answer; its trial fails."""
         self._staff.remove(worker)
         self._guard.watch(self._staff)
         elapsed = time.monotonic() - worker.since
@@ -220,7 +220,7 @@ class ProcessPool(Generic[Job, Result]):
         return Outcome(worker.key, Status.FAILED, None, elapsed, FOREIGN_MESSAGE)
 
     def _dead(self, worker: Worker) -> Outcome[Result] | None:
-        """Clear away a worker that has ended, and say what that means for its trial."""
+        """Clear away a worker that has ended, and return the outcome of its trial."""
         self._staff.remove(worker)
         self._guard.watch(self._staff)
         if worker.key is not None:
@@ -245,7 +245,7 @@ class ProcessPool(Generic[Job, Result]):
         return Outcome(key, Status.FAILED, None, elapsed, f"the worker process {_exit_text(code)}")
 
     def _handle_failed_start(self, code: int, verdict: Verdict | None) -> None:
-        """A worker ended before it was ready: once may be bad luck, an error is none."""
+        """Raise an error if a worker could not start, but allow a few that were killed."""
         if verdict is not None:
             raise ForetuneError(verdict.reason, rule="worker-start", value=verdict.reason)
         self._failed_starts += 1

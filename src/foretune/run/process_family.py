@@ -4,7 +4,7 @@ On Linux a process can ask to inherit orphans (`PR_SET_CHILD_SUBREAPER`). It the
 process below it, also daemons that have left their session and their parent. On other systems
 daemons that leave both are not found.
 
-Nothing of weight is imported here, for every worker does it twice.
+Only small modules are imported here, because every worker imports this twice.
 """
 
 import ctypes
@@ -42,7 +42,7 @@ def _prctl(option: int, value: int) -> None:
 
 
 def has_children() -> bool:
-    """True if this process has a child, even one that has ended and waits to be cleared away."""
+    """Return True if this process has a child, even one that has ended and was not waited for."""
     if not hasattr(os, "waitid"):
         return bool(children(os.getpid()))
     try:
@@ -53,7 +53,7 @@ def has_children() -> bool:
 
 
 def children(pid: int) -> list[int]:
-    """The direct children of a process, including those that have ended."""
+    """Return the direct children of a process, including those that have ended."""
     found: list[int] = []
     try:
         for task in os.listdir(f"/proc/{pid}/task"):
@@ -67,7 +67,7 @@ def children(pid: int) -> list[int]:
 
 
 def _list_children(pid: int) -> list[int]:
-    """The same where the kernel does not say it directly."""
+    """Do the same with `ps`, where the kernel has no such file."""
     import subprocess
 
     # Without subprocess.run: the process that lists must not be in the list.
@@ -121,7 +121,7 @@ def cpu_seconds_of(pids: Iterable[int]) -> float:
 
 
 def end_children(keep: Collection[int] = ()) -> bool:
-    """Kill every process below this one, and wait for it; True if none is left.
+    """Kill every process below this one and wait for it; return True if none is left.
 
     Direct children named in `keep` stay, with everything below them.
     """

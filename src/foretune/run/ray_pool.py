@@ -1,9 +1,9 @@
-"""Trials as tasks of a Ray cluster: many machines, some of which may be lost on the way.
+"""Trials as tasks of a Ray cluster, whose machines may be lost at any time.
 
 On whatever machine a task lands, the trial runs in a process of its own beside the Ray worker, by
-the same `ProcessPool` as without a cluster. So limits hold and faults are named in the same way
-everywhere, and one thing can be told from another: a trial that kills its process has failed, while
-a Ray worker or a machine that is gone has only lost the trial, which is run again.
+the same `ProcessPool` as without a cluster. So limits and reasons are the same everywhere. A
+trial that kills its process has failed. If a Ray worker or a machine is gone, the trial is run
+again.
 """
 
 import math
@@ -28,9 +28,9 @@ from foretune.run.running_trial import TrialFunction
 LOOK_FOR_STOP_SECONDS = 1.0
 """How often to ask whether a trial is to stop that reports nothing new."""
 MOST_RERUNS = 3
-"""How often a lost trial is run again; one lost even then may be what takes the machines down."""
+"""How often a lost trial is run again. After that the trial itself may be what ends machines."""
 ADDRESS_VARIABLE = "RAY_ADDRESS"
-"""The environment variable that names the cluster where no address is given, as Ray has it."""
+"""Ray's environment variable with the address of a cluster. It counts if no address is given."""
 NEW_CLUSTER = "local"
 
 
@@ -60,8 +60,8 @@ class _RayTask:
 class RayPool(Generic[Job, Result]):
     """Evaluates `function` in up to `workers` tasks of a Ray cluster at the same time.
 
-    address: of a running cluster (`auto` for the one on this machine, `ray://...`); if it is not
-        given and RAY_ADDRESS is not set, Ray is started on this machine, and ended by `close`.
+    address: of a running cluster (`auto` for the one on this machine, `ray://...`). Default:
+        RAY_ADDRESS. Without both, Ray is started on this machine, and `close` ends it.
 
     Every machine needs Foretune and the modules of the function. Limits are those of one trial,
     from when it begins: time spent waiting for a machine does not count.
@@ -150,7 +150,7 @@ class RayPool(Generic[Job, Result]):
         return outcomes
 
     def close(self) -> None:
-        """Stop at once; jobs that have not ended are forgotten."""
+        """Stop at once, and forget jobs that have not ended."""
         self._waiting.clear()
         for task in self._running:
             self._ray.cancel(task, force=True)
@@ -169,7 +169,7 @@ class RayPool(Generic[Job, Result]):
         try:
             self._ray.init(self._address, log_to_driver=False, logging_level="error", **settings)
         except Exception as error:
-            # Of no kind in particular where Ray's own processes do not start in time.
+            # Ray raises any kind of error if its own processes do not start in time.
             if self._address == NEW_CLUSTER:
                 raise ForetuneError(
                     f"Ray must start on this machine, but does not ({one_line(error)}): try again "
@@ -186,7 +186,7 @@ class RayPool(Generic[Job, Result]):
         self._connected = True
 
     def _assign(self) -> None:
-        """Put waiting jobs on the cluster, as many as there are to be at the same time."""
+        """Put waiting jobs on the cluster while there are free workers."""
         while self._waiting and len(self._running) < self.workers:
             task = self._waiting.popleft()
             task.since = time.monotonic()
@@ -221,7 +221,7 @@ class RayPool(Generic[Job, Result]):
         self._mailbox.answer.remote(self._seen, list(self._stopped))
 
     def _heard(self, ended: Any) -> Outcome[Result] | None:
-        """What came of a task; None if it was lost and will be run again."""
+        """Return the outcome of a task; None if it was lost and will be run again."""
         from ray.exceptions import RayError, RayTaskError, RuntimeEnvSetupError
 
         task = self._running.pop(ended)
@@ -256,9 +256,9 @@ class RayPool(Generic[Job, Result]):
 
 
 class Packed:
-    """A function as bytes, which turns into the function where it is unpickled.
+    """A function as bytes, which becomes the function when it is unpickled.
 
-    So the Ray worker hands on what it need not be able to import itself.
+    So the Ray worker can pass it on without importing it.
     """
 
     def __init__(self, function: bytes) -> None:
@@ -268,7 +268,7 @@ class Packed:
         return pickle.loads, (self.function,)
 
     def __call__(self, job: Any) -> Any:
-        """Never called: the process that calls has the function itself."""
+        """Never run: the process that calls has the function itself."""
         raise NotImplementedError
 
 
@@ -296,7 +296,7 @@ def evaluate(
 
 
 def _pack(outcome: Outcome[Any]) -> Outcome[bytes]:
-    """With the result as bytes: whatever its own code raises costs this trial only."""
+    """Return the outcome with a pickled result. Code of the result may fail this trial only."""
     if outcome.status is not Status.DONE:
         return outcome
     try:
@@ -306,7 +306,7 @@ def _pack(outcome: Outcome[Any]) -> Outcome[bytes]:
 
 
 def _unpack(outcome: Outcome[bytes]) -> Outcome[Any]:
-    """With its result again."""
+    """Return the outcome with its result again."""
     if outcome.result is None:
         return outcome
     try:
@@ -317,8 +317,8 @@ def _unpack(outcome: Outcome[bytes]) -> Outcome[Any]:
 
 @lru_cache(maxsize=1)
 def _pool(function: bytes, limits: Limits) -> ProcessPool[Any, Any]:
-    """Kept from trial to trial, for its process has imported what trials need.
+    """Return the pool of this Ray worker, whose process has imported what trials need.
 
-    The process ends with the pipe to this one, whether the pool is given up or this process dies.
+    That process ends with its pipe, when the pool is dropped or this process dies.
     """
     return ProcessPool(Packed(function), limits=limits)

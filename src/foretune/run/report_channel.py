@@ -1,4 +1,4 @@
-"""Reports between a worker and its parent: a channel of their own, and the answers in memory.
+"""Reports between a worker and its parent: they have their own channel, and answers are in memory.
 
 A worker sends reports as signed messages. The parent answers all of them with one number in memory
 that both processes share, so nothing has to be read and nobody waits. Reports do not share the

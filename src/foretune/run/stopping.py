@@ -30,14 +30,14 @@ class _Request:
     is_lost = False
     """Whether Python has dropped its exception, and no other one was raised since."""
     others_dropped: Callable[["UnraisableHookArgs"], object] = sys.__unraisablehook__
-    """What is told of other exceptions that Python drops."""
+    """The function that hears of other exceptions that Python drops."""
 
 
 def listen() -> None:
-    """Let every signal that asks to stop raise KeyboardInterrupt, and be kept until it is heeded.
+    """Let every signal that asks to stop raise KeyboardInterrupt, and remember the request.
 
-    What is ignored, as under nohup, stays so. Processes that are started from here do not inherit
-    the handler.
+    An ignored signal, as under nohup, stays ignored. Processes that are started from here do not
+    inherit the handler.
     """
     usual = (signal.SIG_DFL, signal.default_int_handler)
     for name in SIGNALS:
@@ -54,7 +54,7 @@ def listen() -> None:
 
 
 def stop_listening() -> None:
-    """Let a signal end this process at once, and without a word: its work is done."""
+    """Let a signal end this process at once and silently, because its work is done."""
     for name in SIGNALS:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is _take_in:
@@ -76,7 +76,7 @@ def _take_in(number: int, frame: FrameType | None) -> None:
 
 
 def _handle_unraisable(what: "UnraisableHookArgs") -> None:
-    """Hear of an exception that Python has dropped."""
+    """Take in an exception that Python has dropped."""
     is_asked = issubclass(what.exc_type, KeyboardInterrupt) and not sys.is_finalizing()
     is_ours = _Request.made and is_asked
     if is_ours and signal.getsignal(signal.SIGALRM) in (signal.SIG_DFL, _raise_again):
@@ -90,21 +90,21 @@ def _handle_unraisable(what: "UnraisableHookArgs") -> None:
 
 
 def _call_off() -> None:
-    """Let no exception be raised again, whose alarm is set."""
+    """Cancel the alarm that raises an exception again."""
     _Request.is_lost = False
     if signal.getsignal(signal.SIGALRM) is _raise_again:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _raise_again(number: int, frame: FrameType | None) -> None:
-    """Unless a loop has looked meanwhile: what it then lets go is not to be stopped in turn."""
+    """Raise the exception again, unless a loop has seen the request meanwhile."""
     del number, frame
     if _Request.is_lost:
         check()
 
 
 def check() -> None:
-    """Raise KeyboardInterrupt if a request to stop has come and was not heeded."""
+    """Raise KeyboardInterrupt if there is a request to stop that nobody has heeded."""
     if _Request.made:
         _Request.is_lost = False
         raise KeyboardInterrupt
@@ -112,7 +112,7 @@ def check() -> None:
 
 @contextmanager
 def absorb_requests() -> Iterator[None]:
-    """What ends with this has heeded all requests until then: later work is not stopped by them."""
+    """Let a block heed all requests that come until it ends; they do not stop later work."""
     try:
         yield
         check()

@@ -23,9 +23,9 @@ from foretune.run.process_family import end_children, end_with, inherit_orphans
 
 READ_BYTES = 64 * 2**10
 WRITE_BYTES = 4096
-"""As much as can be written without waiting once there is room."""
+"""How much can be written without waiting if there is room."""
 MOST_UNSHOWN_BYTES = 2**20
-"""What nobody reads beyond this is dropped."""
+"""Output beyond this that nobody reads is dropped."""
 NOTICE_SECONDS = 0.2
 """How often to look whether a trial that printed too much is over."""
 LAST_WORDS_SECONDS = 1.0
@@ -127,7 +127,7 @@ class Supervisor:
         return signal.SIGKILL if self._status is None else self._status
 
     def _patience(self) -> int | None:
-        """Milliseconds; None is for ever."""
+        """Return milliseconds to wait; None is for ever."""
         if self._unshown or self._output.is_cut:
             return int(1000 * NOTICE_SECONDS)
         return None

@@ -1,6 +1,6 @@
-"""The trials of a study as one process has seen them, and in which order they changed.
+"""The trials of a study as one process has seen them, and the order in which they changed.
 
-Whoever follows a study reads what has changed since the last look, so a look costs as much as there
+A follower of a study reads what has changed since its last look. So a look costs as much as there
 is news, however many trials the study has.
 """
 
@@ -16,7 +16,7 @@ class Changes:
     trials: list[Trial]
     """As they are now, by number."""
     seen: int
-    """What to pass to the next look."""
+    """Pass this to the next look."""
 
 
 class TrialLog:
@@ -33,15 +33,15 @@ class TrialLog:
         return self._trials[number]
 
     def put(self, trial: Trial) -> None:
-        """Add a trial, or take in what has become of it."""
+        """Add a trial, or replace it by its new state."""
         self._trials[trial.number] = trial
         self._changed.append(trial.number)
 
     def trials(self) -> list[Trial]:
-        """All of them, by number."""
+        """Return all trials, by number."""
         return [self._trials[number] for number in sorted(self._trials)]
 
     def changes(self, seen: int) -> Changes:
-        """What was put here since an earlier look; all trials if `seen` is 0."""
+        """Return what was put here since an earlier look; all trials if `seen` is 0."""
         numbers = sorted(set(self._changed[seen:]))
         return Changes([self._trials[number] for number in numbers], len(self._changed))

@@ -1,4 +1,4 @@
-"""What a trial may return."""
+"""Checks what a trial returns."""
 
 import json
 import math
@@ -44,7 +44,7 @@ class Measured:
 
 
 class Unusable:
-    """Stands for a part of a result that is no number: its text is all that is kept of it."""
+    """Stands for a part of a result that is no number. Only its text is kept."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -54,11 +54,11 @@ class Unusable:
 
 
 def plain(result: Any) -> Any:
-    """The same result with numbers and texts only, so that it is safe to send, store and show.
+    """Return the same result with numbers and texts only. It is safe to send, store and show.
 
     A result may be of any class, and run that class's own code when it is compared, shown, or
-    unpickled. Where trials run in worker processes, it does so there. Of a plain result, `plain`
-    is a copy.
+    unpickled. If trials run in worker processes, that code runs there. `plain` of a plain
+    result is a copy.
     """
     try:
         if not isinstance(result, Mapping):
@@ -105,7 +105,7 @@ def _plain_notes(notes: Any) -> Any:
 
 
 def check_result(result: Any, metrics: "Sequence[Metric]") -> Measured:
-    """A number (of the only metric) or a mapping from metrics to numbers, as values and notes."""
+    """Return the values and notes of a result: a number (of the only metric), or a mapping."""
     result = plain(result)
     if not isinstance(result, dict):
         if len(metrics) > 1:
@@ -142,7 +142,7 @@ def _require_finite(name: str, value: Any) -> float:
 
 
 def finite(value: Any) -> float | None:
-    """The number; None for whatever else, such as a whole number that is too large for a float."""
+    """Return the number; None for anything else, such as a whole number too large for a float."""
     number = as_float(value)
     return number if number is not None and math.isfinite(number) else None
 

@@ -1,4 +1,4 @@
-"""What evaluates trials inside a worker: receive a job, call the function, send the answer."""
+"""Evaluates trials inside a worker: receive a job, call the function, send the answer."""
 
 import contextlib
 import fcntl
@@ -25,7 +25,7 @@ from foretune.run.reports import ReportError
 from foretune.run.running_trial import RunningTrial, call_with_trial
 
 CPU_SIGNAL = signal.SIGPROF
-"""What ends a worker whose trial has used its CPU time."""
+"""This signal ends a worker whose trial has used its CPU time."""
 CHANNEL_LOST = 113
 """The exit code of a worker whose trial has closed the channel to the parent."""
 HIGH_DESCRIPTOR = 4000
@@ -138,9 +138,9 @@ class Desk:
         return answer
 
     def _pack(self, answer: Answer) -> Answer:
-        """The answer with its result as bytes, which the parent opens apart: the rest arrives.
+        """Return the answer with its result as bytes, which the parent unpickles separately.
 
-        Whatever the result's own code raises on the way costs this trial only.
+        An error in the result's own code fails this trial only.
         """
         try:
             result = pickle.dumps(answer.result)
@@ -161,7 +161,7 @@ class Desk:
 
 
 def _move_up(descriptor: int) -> int:
-    """The same channel under a high number, which commands that a trial starts do not get."""
+    """Return the same channel under a high number, which commands of a trial do not inherit."""
     import resource
 
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -199,7 +199,7 @@ def _wait_until_read(stream: Any) -> None:
 
 
 def _helpers(pid: int) -> set[int]:
-    """Processes of a pool that the function may use again in the next trial.
+    """Return the processes of pools that the function may use again in the next trial.
 
     They are those that `multiprocessing` or joblib started, unless they have left this session.
     """
@@ -221,14 +221,14 @@ def _session(pid: int) -> int | None:
 
 
 def _leave_stopping_to_parent() -> None:
-    """Live on after SIGTERM: systemd sends it to every process of a unit, also to the parent.
+    """Live on after SIGTERM, because systemd sends it to every process of a unit.
 
-    The parent lets the trial go; a worker that dies first would have it recorded as failed. What a
-    trial starts ends by SIGTERM as ever: a command, since this is a handler and not SIG_IGN, and a
-    fork, since pools of processes end theirs in this way.
+    The parent stops the trial properly. If a worker died first, its trial would count as failed.
+    SIGTERM still ends what a trial starts: commands, because they inherit no handler, and forks,
+    because pools of processes end their own in this way.
     """
     signal.signal(signal.SIGTERM, _live_on)
-    # Held back meanwhile: it may come before the fork has got to where it ends as ever.
+    # The signal is held back during a fork: it may come before the fork has its usual handler.
     os.register_at_fork(
         before=_hold_back, after_in_parent=_let_through, after_in_child=_end_as_ever
     )

@@ -1,4 +1,4 @@
-"""One worker process as its parent sees it."""
+"""A worker process as its parent sees it."""
 
 import pickle
 import secrets
@@ -97,7 +97,7 @@ class Worker:
         self.key: int | None = None
         """The job it works on."""
         self.verdict: Verdict | None = None
-        """Why it was ended from here, if it was."""
+        """The reason why it was ended from here, if it was."""
         self._pid: int | None = None
         """Of the process that evaluates, which the started one watches."""
         self._secret = secrets.token_bytes(KEY_BYTES)
@@ -120,7 +120,7 @@ class Worker:
             self.channel.post(self._secret + job)
 
     def listen(self) -> Answer | None:
-        """The answer to the job; None as long as there is none.
+        """Return the answer to the job; None as long as there is none.
 
         EOFError when the worker is dead; ForeignMessageError when it says what is no answer to the
         job that it has.
@@ -170,20 +170,20 @@ class Worker:
                 self.channel.hang_up()
 
     def waits_for_rest(self, seconds: float) -> bool:
-        """True if an answer has begun to arrive, but no more of it for so long."""
+        """Return True if an answer has begun to arrive, but no more of it came for so long."""
         return self.channel.has_partial and time.monotonic() - self.channel.heard_at > seconds
 
     def forgive(self, seconds: float, now: float) -> None:
-        """Leave some time out of account."""
+        """Do not count some time."""
         with self._lock:
             self.since = min(self.since + seconds, now)
 
     def memory(self) -> int:
-        """Resident bytes of the process that evaluates; 0 when it is gone, or not there yet."""
+        """Return the resident bytes of the process that evaluates; 0 if there is none."""
         return (0 if self._pid is None else resident_bytes(self._pid)) or 0
 
     def fell_silent(self) -> bool:
-        """True if it has ended without a last word, though what it has started holds its pipe."""
+        """Return True if it has ended without an answer, even if another process holds its pipe."""
         return self.process.poll() is not None and not self.channel.has_answer()
 
     def hang_up(self) -> None:
@@ -207,7 +207,7 @@ class Worker:
 
 
 def _unpack_result(message: bytes) -> Answer:
-    """An answer with its result unpacked; a result that cannot be unpacked is a failure."""
+    """Return the answer with its result unpickled; a result that cannot be is a failure."""
     answer = Answer(*pickle.loads(message))
     if answer.failure is not None:
         return answer
@@ -218,4 +218,4 @@ def _unpack_result(message: bytes) -> Answer:
 
 
 Judge: TypeAlias = Callable[[Worker, float], Verdict | None]
-"""Says by a worker and the seconds since it was started or got its job whether it must end."""
+"""Decides whether a worker must end, by the seconds since it was started or got its job."""

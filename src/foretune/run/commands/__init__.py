@@ -48,7 +48,7 @@ REMEDY = (
 class Command:
     """A command line with a placeholder `{name}` where a hyperparameter's value belongs.
 
-    Values reach the program as they are, and no shell ever reads one as a command. `{{` and `}}`
+    Values reach the program unchanged, and no shell ever reads one as a command. `{{` and `}}`
     stand for braces. An argument that holds an inactive hyperparameter is left out, all of it, and
     so is the option just before it: without `depth`, `fit --depth {depth} -v` is `fit -v`, and so
     is `fit --shape "{depth} {width}" -v`. The result is the last line of the output that is a JSON
@@ -106,7 +106,7 @@ class Command:
                 )
 
     def _check_unread(self, space: "Space", names: list[str]) -> None:
-        """Refuse what cannot be done where the template goes to the shell as it is."""
+        """Refuse what is impossible if the template goes to the shell unchanged."""
         plan = plan_of(self.template)
         if plan.script is not None:
             return
@@ -130,7 +130,7 @@ class Command:
                 )
 
     def start(self, config: Mapping[str, Any]) -> CommandStart:
-        """What is started for a configuration: the arguments, and variables with values."""
+        """Return the arguments and the variables for a configuration."""
         return plan_of(self.template).start(config)
 
     def __call__(self, config: dict[str, Any], trial: RunningTrial) -> Any:
@@ -160,7 +160,7 @@ def _step_text(step: float) -> str:
 
 
 def _texts(parameter: "Parameter") -> Iterator[str]:
-    """The texts of all values; none for ranges, which hold numbers only."""
+    """Return the texts of all values; none for ranges, which hold numbers only."""
     return iter(()) if parameter.is_number else map(str, parameter.choices or (parameter.default,))
 
 

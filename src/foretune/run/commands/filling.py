@@ -1,12 +1,12 @@
-"""From a template and a configuration to what is started: arguments and variables.
+"""Makes the arguments and variables of a command from a template and a configuration.
 
-There are three ways, and none puts a text into anything that a shell reads:
+There are three ways. None puts a text into anything that a shell reads:
 
 - A template without shell syntax is a list of arguments; no shell is started.
-- A template that `template` reads is written anew for the shell. Where a value belongs stands
-  "${FORETUNE_VALUE_1}", always within double quotes: a shell replaces it by the value of this
-  variable and never reads the value as a command.
-- Any other template is given to the shell as it is. Its placeholders take numbers only.
+- A template that `template` reads is written anew for the shell. Each value becomes
+  "${FORETUNE_VALUE_1}", always in double quotes: a shell replaces it by the value of this variable
+  and never reads the value as a command.
+- Any other template is given to the shell unchanged. Its placeholders take numbers only.
 """
 
 import re
@@ -49,11 +49,11 @@ class CommandError(ForetuneError):
 
 
 class CommandStart(NamedTuple):
-    """What is started for one configuration."""
+    """The arguments and variables for one configuration."""
 
     arguments: list[str]
     variables: dict[str, str]
-    """Beside those of the environment."""
+    """They are added to those of the environment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +62,14 @@ class Plan:
 
     template: str
     script: Script | None
-    """None if it is given to the shell as it is."""
+    """None if the template is given to the shell unchanged."""
     needs_shell: bool
     number_places: tuple[NumberPlace, ...]
     unread: str = ""
     """The shell syntax that is not read here, if the template holds any."""
 
     def start(self, config: Mapping[str, Any]) -> CommandStart:
-        """What is started for a configuration."""
+        """Return the arguments and the variables for a configuration."""
         texts = {name: str(value) for name, value in config.items()}
         for name, reason in self.number_places:
             if name in texts and NUMBER.fullmatch(texts[name]) is None:
@@ -93,7 +93,7 @@ class Plan:
 
 @lru_cache(maxsize=16)
 def plan_of(template: str) -> Plan:
-    """How a template is run."""
+    """Return how a template is run."""
     try:
         script = read_script(template)
         _check_names(script)
@@ -106,7 +106,7 @@ def plan_of(template: str) -> Plan:
 
 
 def check_passable(name: str, text: str) -> None:
-    """Refuse a value that the system passes to no program."""
+    """Refuse a value that the system can pass to no program."""
     if "\0" in text:
         raise CommandError(
             f"the value of '{name}' holds the character 0, which ends a text",
@@ -180,7 +180,7 @@ def _is_option(item: Word | Redirection | None) -> bool:
 
 
 def _argument(word: Word, texts: Mapping[str, str]) -> str:
-    """A word with its values, for a program that is started without a shell."""
+    """Return a word with its values, for a program that is started without a shell."""
     return "".join(
         texts[part.name] if isinstance(part, Slot) else part.text
         for part in word.parts
@@ -189,7 +189,7 @@ def _argument(word: Word, texts: Mapping[str, str]) -> str:
 
 
 def _for_shell(script: Script, texts: Mapping[str, str]) -> CommandStart:
-    """The script written for the shell, which holds no value, and the values as variables."""
+    """Return the script for the shell, which holds no value, and the values as variables."""
     names = list(dict.fromkeys(name for name in _slots(script)))
     variables = {name: VALUE_VARIABLE.format(number) for number, name in enumerate(names, 1)}
     commands = [_write_command(command, variables) for command in script.commands]
@@ -228,7 +228,7 @@ def _write_part(part: Any, variables: Mapping[str, str]) -> str:
 
 
 def _fill(template: str, texts: Mapping[str, str]) -> str:
-    """The template with its numbers, as it is otherwise."""
+    """Return the template with its numbers."""
     atoms = split_atoms(template)
     missing = [each.name for each in atoms if isinstance(each, Slot) and each.name not in texts]
     if missing:

@@ -1,10 +1,10 @@
 """Where a text may stand in a command, and where only a number may.
 
-A value always reaches the program as (a part of) one argument. This is not enough where that
-argument is code for somebody: for `eval`, for `sh -c`, for `awk`. A number is harmless there, so
-numbers are allowed everywhere. Other values are refused in these places. The builtins of shells are
-a closed list, so that nothing is missed inside of the shell itself. The programs that take code are
-those commonly known: what another program makes of its arguments is up to that program.
+A value always reaches the program as one argument, or as a part of one. This is not enough if the
+argument is code, as for `eval`, `sh -c` and `awk`. A number is harmless there, so numbers are
+allowed everywhere. Other values are refused in these places. The builtins of shells are a closed
+list, so nothing is missed inside the shell itself. Of programs that take code, the well-known ones
+are listed: Foretune cannot know what another program does with its arguments.
 """
 
 import re
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-"""What is a number, written so that no shell and no program can take it for anything else."""
+"""A number, written so that no shell and no program can take it for anything else."""
 
 RESERVED = frozenset(
     """if then else elif fi case esac for select while until do done in function time coproc [[ ]]
@@ -42,7 +42,7 @@ BUILTINS = TEXT_BUILTINS | frozenset(
     umask unalias unfunction unhash unlimit unset unsetopt vared wait whence where which zcompile
     zle zmodload zparseopts zregexparse zstyle""".split()  # noqa: SIM905 (a list is unreadable)
 )
-"""Of dash, bash, BusyBox, ksh and zsh."""
+"""The builtins of dash, bash, BusyBox, ksh and zsh."""
 SHELL = re.compile(
     r"(?:|a|ba|rba|da|z|k|mk|pdk|c|tc|fi|ya|elvi|pw)sh(?:\.exe)?|busybox|toybox|powershell"
 )
@@ -67,35 +67,35 @@ CODE_OF_SHELL = re.compile(r"-[A-Za-z]*c")
 """An option of a shell that comes with its code, as in -c'echo 1'."""
 ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 SETTING = re.compile(r"-.*|[0-9.]+[smhd]?", re.DOTALL)
-"""Options of a launcher, and their values: not yet the program."""
+"""Options of a launcher, and their values, which come before the program."""
 
 
 class NumberPlace(NamedTuple):
     """A place where only a number may stand."""
 
     name: str
-    """Of the hyperparameter."""
+    """The name of the hyperparameter."""
     reason: str
 
 
 def is_builtin(word: str) -> bool:
-    """Whether a command of this name is the shell's own."""
+    """Return True if a command of this name is the shell's own."""
     return word in BUILTINS
 
 
 def is_reserved(word: Word) -> bool:
-    """Whether a shell takes the word, as the first of a command, for a part of its language."""
+    """Return True if a shell reads this first word of a command as a part of its language."""
     return word.text in RESERVED and word.bare_text == word.text
 
 
 def program_of(command: SimpleCommand) -> Word | None:
-    """The word that names the command, behind assignments such as LANG=C."""
+    """Return the word that names the command, after assignments such as LANG=C."""
     words = (item for item in command if isinstance(item, Word))
     return next((word for word in words if not ASSIGNMENT.match(word.bare_text)), None)
 
 
 def number_places(script: Script) -> list[NumberPlace]:
-    """The places of all hyperparameters that must be numbers."""
+    """Return the places of all hyperparameters that must be numbers."""
     reason = _reason_between(script.commands)
     if reason is not None:
         return [
@@ -105,7 +105,7 @@ def number_places(script: Script) -> list[NumberPlace]:
 
 
 def _reason_between(commands: Sequence[SimpleCommand]) -> str | None:
-    """Why what one command writes may be run by another; None if there is no sign of it."""
+    """Return why one command may run what another one writes; None if there is no sign of it."""
     if len(commands) == 1:
         return None
     reader = next(filter(None, map(_reads_commands, commands)), None)
@@ -121,7 +121,7 @@ def _reason_between(commands: Sequence[SimpleCommand]) -> str | None:
 
 
 def _run_by(command: SimpleCommand) -> Iterator[str]:
-    """The programs and the scripts that a command runs."""
+    """Yield the programs and the scripts that a command runs."""
     watch = _Watch()
     for item in command:
         if isinstance(item, Word):
@@ -137,7 +137,7 @@ def _slots(command: SimpleCommand) -> Iterator[str]:
 
 
 def _reads_commands(command: SimpleCommand) -> str | None:
-    """The name of a program that runs what it reads from a file or from another command."""
+    """Return the name of a program that runs what it reads from a file or from another command."""
     program = program_of(command)
     if program is None:
         return None
@@ -177,7 +177,7 @@ def _places(command: SimpleCommand) -> Iterator[NumberPlace]:
 
 
 def _reason_for_all(program: Word) -> str | None:
-    """Why none of the arguments of a command may be a text."""
+    """Return why none of the arguments of a command may be a text; None if they may."""
     name = program.text
     if name is None or program.needs_shell:
         return "the name of its program is not known beforehand"
@@ -191,26 +191,26 @@ def _all(word: Word, reason: str) -> Iterator[NumberPlace]:
 
 
 class _Watch:
-    """Goes through the words of one command, and knows which takes the next one for code."""
+    """Goes through the words of one command, and knows whether the next one may be code."""
 
     def __init__(self) -> None:
         self._reader: str | None = None
-        """A program that takes any argument for code."""
+        """A program that takes any argument as code."""
         self._runner: str | None = "the shell"
-        """Who still waits for the name of what it is to run, or for its code."""
+        """The program that still waits for the name of a program, or for code."""
         self._shell: str | None = None
-        """A shell: it takes what follows `-c` for code, wherever that stands."""
+        """A shell, which takes the word after `-c` as code, wherever that is."""
         self._is_launched = False
-        """Whether any word may name a program, because another program runs it."""
+        """True if any word may name a program, because another program runs it."""
         self._after_code_option = False
 
     @property
     def awaits_program(self) -> bool:
-        """Whether the next word may name a program, or a script."""
+        """True if the next word may name a program or a script."""
         return self._runner is not None
 
     def reason(self, word: Word) -> str | None:
-        """Why a word must not hold a text; None if it may."""
+        """Return why a word must not hold a text; None if it may."""
         taker = self._shell or "the program"
         if self._reader is not None:
             return f"'{self._reader}' may take it for code"
@@ -226,7 +226,7 @@ class _Watch:
         return self._runner in ("env", "sudo") and ASSIGNMENT.match(text) is not None
 
     def look_at(self, word: Word) -> None:
-        """Take note of a word."""
+        """Note a word."""
         text = word.text
         self._after_code_option = text is not None and CODE_OPTION.fullmatch(text) is not None
         if text is None:
@@ -240,7 +240,7 @@ class _Watch:
             self._runner = None
 
     def _runs(self, name: str) -> bool:
-        """Take note of a program that runs others, or code."""
+        """Note a program that runs others, or code; return True if it is one."""
         if CODE_READER.fullmatch(name):
             self._reader = name
         elif LANGUAGE.fullmatch(name) or LAUNCHER.fullmatch(name):
@@ -252,6 +252,6 @@ class _Watch:
 
 
 def _looks_like_code(word: Word) -> bool:
-    """Whether more stands around a value than around a name or a number."""
+    """Return True if the text around a value is more than a name or a number."""
     texts = (part.text for part in word.parts if isinstance(part, Literal))
     return not all(re.fullmatch(r"[\w.,:/@%+=-]*", text) for text in texts)

@@ -2,8 +2,8 @@
 
 Only a small part of the shell's language is read here: plain words, quotation marks, `$NAME`, file
 name patterns, redirections to files, and the operators `|`, `&&`, `||`, `;` and the end of a line.
-Everything else is refused with `UnreadableError`. What was read is written anew for the shell, so
-nothing that this module understood differently from a shell can reach one.
+Everything else is refused with `UnreadableError`. What was read is written anew for the shell. So
+a shell never sees the original, which it might understand differently.
 """
 
 import re
@@ -20,9 +20,9 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-")
 """Characters that no shell treats specially."""
 _PATTERN = frozenset("*?[]~")
-"""Characters that the shell replaces by file names; they are left to it."""
+"""Characters that the shell replaces by file names."""
 LONGEST_NAME = 256
-"""Of a variable."""
+"""The largest length of the name of a variable."""
 _BLANK = " \t"
 _OPERATORS = ("&&", "||", "|", ";", "\n")
 _UNREADABLE = {
@@ -49,11 +49,11 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """Text as it is."""
+    """Plain text."""
 
     text: str
     is_quoted: bool = True
-    """Whether the shell may not look for special characters in it."""
+    """True if the shell must not look for special characters in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +80,13 @@ class Word:
 
     @property
     def text(self) -> str | None:
-        """What it says, if that is the same for all values and environments."""
+        """The text of the word, if it is the same for all values and environments."""
         texts = [part.text for part in self.parts if isinstance(part, Literal)]
         return "".join(texts) if len(texts) == len(self.parts) else None
 
     @property
     def bare_text(self) -> str:
-        """The text that stands without quotation marks before the first part that is not such."""
+        """The text at its beginning that is not in quotation marks."""
         texts = []
         for part in self.parts:
             if not isinstance(part, Literal) or part.is_quoted:
@@ -96,7 +96,7 @@ class Word:
 
     @property
     def needs_shell(self) -> bool:
-        """Whether a shell must look at it: for a variable or a file name pattern."""
+        """True if a shell must look at it, because of a variable or a file name pattern."""
         return any(
             isinstance(part, Variable)
             or (isinstance(part, Literal) and not part.is_quoted and _PATTERN & set(part.text))
@@ -106,7 +106,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Redirection:
-    """An arrow such as `2>` with the file it leads to; `2>&1` leads to none."""
+    """An arrow such as `2>` with the file after it; `2>&1` has none."""
 
     arrow: str
     target: Word | None
@@ -124,7 +124,7 @@ class Script:
 
 
 def split_atoms(template: str) -> list[str | Slot]:
-    """The characters of a template, with a slot for each `{name}`; `{{` and `}}` are braces."""
+    """Return the characters of a template, with a slot for each `{name}`; `{{` is a brace."""
     atoms: list[str | Slot] = []
     end = 0
     for found in _BRACES.finditer(template):
@@ -136,7 +136,7 @@ def split_atoms(template: str) -> list[str | Slot]:
 
 @lru_cache(maxsize=16)
 def read_script(template: str) -> Script:
-    """The commands of a template; raises UnreadableError for what is not read here."""
+    """Return the commands of a template; raise UnreadableError for other syntax."""
     return _TemplateReader(template).script()
 
 
@@ -165,7 +165,7 @@ class _TemplateReader:
                 return Script(tuple(commands), tuple(operators[: len(commands) - 1]))
 
     def _peek(self, count: int = 1) -> str:
-        """The next characters as far as no slot comes before; empty at the end."""
+        """Return the next characters up to a slot; empty at the end."""
         taken = ""
         for atom in self._atoms[self._at : self._at + count]:
             if isinstance(atom, Slot):
@@ -195,7 +195,7 @@ class _TemplateReader:
         return ""
 
     def _items(self) -> Iterator[Word | Redirection]:
-        """Words and redirections up to an operator."""
+        """Yield words and redirections up to an operator."""
         while True:
             self._skip(_BLANK)
             arrow = self._arrow()
@@ -209,7 +209,7 @@ class _TemplateReader:
             yield word
 
     def _arrow(self) -> str | None:
-        """`>`, `>>`, `<`, `2>`, `2>&1`; None where there is none."""
+        """Return `>`, `>>`, `<`, `2>` or `2>&1`; None if there is no arrow."""
         ahead = self._peek(16)
         found = re.match(r"([0-9]*)([<>]+[&|(]?)([0-9]*)", ahead)
         if found is None:
@@ -224,7 +224,7 @@ class _TemplateReader:
         raise UnreadableError("a here-document" if "<<" in arrow else f"the redirection '{arrow}'")
 
     def _ends_word(self, offset: int) -> bool:
-        """Whether a word ends so many atoms ahead."""
+        """Return True if a word ends so many atoms ahead."""
         ahead = self._atoms[self._at + offset : self._at + offset + 1]
         return not ahead or (isinstance(ahead[0], str) and ahead[0] in " \t\n|;&")
 
@@ -235,7 +235,7 @@ class _TemplateReader:
         return word
 
     def _word(self) -> Word | None:
-        """The next word; None before an operator and at the end."""
+        """Return the next word; None before an operator and at the end."""
         if self._peek() == "#":
             raise UnreadableError("a comment")
         parts: list[Part] = []
@@ -254,7 +254,7 @@ class _TemplateReader:
         return Word(_join(parts)) if parts else None
 
     def _part(self, character: str) -> Iterator[Part]:
-        """What begins with a character outside of quotation marks."""
+        """Return the part that begins with a character outside of quotation marks."""
         if character == "'":
             yield from self._single()
         elif character == '"':
@@ -279,7 +279,7 @@ class _TemplateReader:
         return character
 
     def _read_quoted(self, mark: str) -> Iterator[str | Slot]:
-        """What stands up to a quotation mark, and the place after it."""
+        """Yield the text up to a quotation mark, and skip the mark."""
         while self._at < len(self._atoms):
             atom = self._atoms[self._at]
             self._at += 1
@@ -320,7 +320,7 @@ class _TemplateReader:
             yield Literal("\\")
 
     def _variable(self) -> str:
-        """The name after a `$`, which may stand in braces."""
+        """Return the name after a `$`, which may be in braces."""
         if self._peek() == "(":
             raise UnreadableError("a command or a sum in $(...)")
         braces = self._peek() == "{"
@@ -337,7 +337,7 @@ class _TemplateReader:
 
 
 def _join(parts: list[Part]) -> tuple[Part, ...]:
-    """Parts with neighbouring literals of the same kind as one."""
+    """Return the parts, with neighbouring literals of the same kind joined."""
     joined: list[Part] = []
     for part in parts:
         last = joined[-1] if joined else None
