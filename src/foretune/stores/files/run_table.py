@@ -35,7 +35,7 @@ MOST_LISTS = 30
 
 
 @dataclass(frozen=True)
-class Reports:
+class RunReports:
     """What one run logged at its steps."""
 
     values: Mapping[str, Mapping[float, float]]
@@ -73,7 +73,7 @@ class LoggedRun:
     nothing: Collection[str] = ()
     """Hyperparameters that were recorded as None or NaN. They are not in `config`."""
     ended: bool = True
-    reports: "Reports | None" = None
+    reports: "RunReports | None" = None
     """What the run logged at its steps."""
 
     def names(self, parameter: str) -> bool:
@@ -89,7 +89,7 @@ class LoggedRun:
         failed: bool,
         seconds: float,
         ended: bool = True,
-        reports: "Reports | None" = None,
+        reports: "RunReports | None" = None,
     ) -> "LoggedRun":
         """Make a run of its logged parameters, which may be lists, None or NaN."""
         nothing = frozenset(name for name, value in params.items() if is_missing(value))

@@ -15,7 +15,12 @@ from foretune._base.progress import SILENT, Progress, track
 from foretune.errors import ExperienceError, explain_missing_extras
 from foretune.experience import Experience
 from foretune.stores.files.plain_values import Scalar, read_back
-from foretune.stores.files.run_table import LoggedRun, Reports, build_run_experience, check_columns
+from foretune.stores.files.run_table import (
+    LoggedRun,
+    RunReports,
+    build_run_experience,
+    check_columns,
+)
 from foretune.stores.formats import NO_COLUMNS, TableColumns
 from foretune.stores.mlflow.tracking_store import existing_uri, first_contact
 
@@ -110,7 +115,7 @@ def _runs(client: "MlflowClient", experiment: "Experiment") -> "Iterator[Tracked
 
 def _histories(
     client: "MlflowClient", tracked_run: "TrackedRun", metrics: Collection[str]
-) -> Reports | None:
+) -> RunReports | None:
     """Return all values of the metrics at their steps.
 
     If the latest value of a metric is at step 0, it has no steps, and the store is not asked.
@@ -128,14 +133,14 @@ def _histories(
         values[name] = {float(each.step): each.value for each in history}
         # MLflow counts in milliseconds.
         seconds |= {float(each.step): max(each.timestamp - began, 0) / 1000 for each in history}
-    return Reports(values, seconds)
+    return RunReports(values, seconds)
 
 
 def _run(
     tracked_run: "TrackedRun",
     experiment: str,
     task: str | None,
-    reports: Reports | None = None,
+    reports: RunReports | None = None,
 ) -> LoggedRun:
     info, data = tracked_run.info, tracked_run.data
     params = {name: read_back(text) for name, text in data.params.items()}

@@ -19,7 +19,7 @@ from foretune.experience import Experience
 from foretune.stores.files.archive import existing
 from foretune.stores.files.run_table import (
     LoggedRun,
-    Reports,
+    RunReports,
     build_run_experience,
     check_columns,
     flatten_config,
@@ -115,10 +115,10 @@ def _run(folder: Path, task: str, config: Mapping[str, Any], metrics: Collection
     )
 
 
-def _at_steps(told: Sequence[Mapping[str, float]], metrics: Collection[str]) -> Reports:
+def _at_steps(told: Sequence[Mapping[str, float]], metrics: Collection[str]) -> RunReports:
     """Sort reports by step. After a trial was restored, the later of two equal steps counts."""
     with_step = [(report[STEP], report) for report in told if STEP in report]
-    return Reports(
+    return RunReports(
         {
             name: {step: report[name] for step, report in with_step if name in report}
             for name in metrics
