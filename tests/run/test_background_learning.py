@@ -11,7 +11,8 @@ from foretune.methods.contracts import Prior, Target
 from foretune.run.background_learning import BackgroundLearning
 from foretune.run.executor import Limits
 from foretune.run.pool import ProcessPool
-from foretune.run.tuning_loop import Budget, SilentWatch, tune
+from foretune.run.tuning_loop import Budget, tune
+from foretune.run.watch import Watch
 from foretune.search.early_opening import EarlyPrior
 from foretune.search.optimizer import Optimizer
 from foretune.search.registry import METHODS
@@ -61,7 +62,7 @@ def test_results_are_stored_while_the_optimiser_learns() -> None:
     """Learning goes on until the results of the first two trials are in the study."""
     ended, both_ended = [], threading.Event()
 
-    class Stored(SilentWatch):
+    class Stored(Watch):
         def trial_ended(self, trial) -> None:
             ended.append(trial)
             if len(ended) == 2:
