@@ -1,5 +1,5 @@
 import pickle
-from functools import partial
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,18 +12,19 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GroupKFold, cross_val_score, cross_validate, train_test_split
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from foretune.automl import sklearn_api, trial_evaluator
 from foretune.automl.estimators.fitted_pipeline import refit
-from foretune.automl.job import Job
 from foretune.automl.knowledge.memory import HOME_VARIABLE, Memory
 from foretune.automl.sklearn_api import ForetuneClassifier, ForetuneRegressor
 from foretune.errors import UsageError
+from foretune.run.executor_choice import ExecutorChoice
+from foretune.run.inline import InlineExecutor
 from tests.refusals import refuses, warns
+
+CHEAP = {"trials": 2, "method": "random", "only": ("logistic", "knn"), "transfer": False}
 
 
 def a_classifier(**given):
-    cheap = {"trials": 2, "method": "random", "only": ("logistic", "knn"), "transfer": False}
-    return ForetuneClassifier(**cheap | given)
+    return ForetuneClassifier(**CHEAP | given)
 
 
 def a_regressor(**given):
@@ -221,36 +222,58 @@ def test_trials_in_other_processes_give_the_same(cancer, fitted):
     assert set(apart.predict(X_new)) <= {0, 1}
 
 
-def test_ctrl_c_keeps_what_is_there(cancer, monkeypatch):
-    X, X_new, y, _ = cancer
-    evaluate, calls = trial_evaluator.evaluate, []
+class InterruptedExecutor(InlineExecutor):
+    """The user presses Ctrl-C in the third trial."""
 
-    def interrupted(*given, **named):
-        calls.append(given)
-        if len(calls) == 3:
+    calls = 0
+
+    def start(self):
+        pass
+
+    def results(self, timeout=None):
+        self.calls += 1
+        if self.calls == 3:
             raise KeyboardInterrupt
-        return evaluate(*given, **named)
+        return super().results(timeout)
 
-    monkeypatch.setattr(trial_evaluator, "evaluate", interrupted)
-    classifier = a_classifier(trials=50).fit(X, y)
+
+class InterruptedSite(ExecutorChoice):
+    def pool(self, function, *, workers, limits):
+        return InterruptedExecutor(function)
+
+
+class Interrupted(ForetuneClassifier):
+    def _describe_job(self, table, target):
+        return replace(super()._describe_job(table, target), executor=InterruptedSite())
+
+
+def test_ctrl_c_keeps_what_is_there(cancer):
+    X, X_new, y, _ = cancer
+    classifier = Interrupted(**CHEAP | {"trials": 50}).fit(X, y)
     assert classifier.fit_.ending == "stopped"
     assert len(classifier.trials_) == 2
     assert len(classifier.predict(X_new)) == len(X_new)
 
 
-def test_that_the_best_trial_could_not_be_fitted_is_warned_of(cancer, monkeypatch):
+class FailsOnce(ForetuneClassifier):
+    """Cannot fit the first pipeline of the final model."""
+
+    def _describe_job(self, table, target):
+        begun = []
+
+        def fails_once(*given, **named):
+            begun.append(given)
+            if len(begun) == 1:
+                raise MemoryError("no room")
+            return refit(*given, **named)
+
+        return replace(super()._describe_job(table, target), fit_pipeline=fails_once)
+
+
+def test_that_the_best_trial_could_not_be_fitted_is_warned_of(cancer):
     X, _, y, _ = cancer
-    begun = []
-
-    def fails_once(*given, **named):
-        begun.append(given)
-        if len(begun) == 1:
-            raise MemoryError("no room")
-        return refit(*given, **named)
-
-    monkeypatch.setattr(sklearn_api, "Job", partial(Job, fit_pipeline=fails_once))
     with warns("model-remark"):
-        classifier = a_classifier().fit(X, y)
+        classifier = FailsOnce(**CHEAP).fit(X, y)
     assert classifier.best_score_ > classifier.trials_["log_loss"].min()
 
 

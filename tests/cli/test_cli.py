@@ -6,8 +6,8 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from unittest.mock import Mock
 
+import click
 import pandas as pd
 import pytest
 
@@ -262,10 +262,21 @@ def test_a_corrupt_file_is_refused(foretune, experience: Path) -> None:
     assert error.count("\n") == 1
 
 
-def test_an_optional_package_that_is_missed_late_is_named(foretune, monkeypatch):
-    lacking = ModuleNotFoundError("No module named 'jax'", name="jax")
-    monkeypatch.setattr("foretune.cli.methods.methods_command.callback", Mock(side_effect=lacking))
-    code, _, said = foretune("methods")
+@pytest.fixture
+def command_without_jax():
+    """A command that lacks a package when it runs."""
+
+    @click.command("lacking")
+    def lacking() -> None:
+        raise ModuleNotFoundError("No module named 'jax'", name="jax")
+
+    commands.add_command(lacking)
+    yield "lacking"
+    del commands.commands["lacking"]
+
+
+def test_an_optional_package_that_is_missed_late_is_named(foretune, command_without_jax):
+    code, _, said = foretune(command_without_jax)
     assert (code, said.count("\n")) == (2, 1)
     assert "this command needs the package 'jax'" in said
     assert "foretune[neural]" in said

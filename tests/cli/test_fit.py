@@ -6,14 +6,13 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import optuna
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from foretune.automl.estimators.fitted_pipeline import FitPipeline, Member, refit
 from foretune.automl.final_model.model import Model
@@ -23,14 +22,15 @@ from foretune.automl.job import Job
 from foretune.automl.metrics import SCORERS
 from foretune.automl.plan import DEFAULT_ENSEMBLE, FitOptions
 from foretune.automl.spaces import load_shipped_space
-from foretune.cli.fit import fit_command, run_job
+from foretune.cli.fit import run_job
 from foretune.cli.typed_command import command_words, with_trials
 from foretune.errors import UsageError
 from foretune.experience import Experience
+from foretune.run.executor import Limits
 from foretune.run.executor_choice import ExecutorChoice
 from foretune.tables.target import Task
 from tests.automl.samples import mixed_frame, mixed_table
-from tests.inline_site import InlineSite
+from tests.inline_site import InlineSite, PreparedExecutor
 
 QUICK = ("--trials", 3, "--only", "knn, lda", "--method", "random", "--jobs", 1, "--no-transfer")
 
@@ -41,23 +41,25 @@ def _own_home(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.fixture
-def fit_with(train: Path, capsys) -> Callable[[FitPipeline], tuple[int, str, str]]:
-    """Run a job as the command does, with another way to fit the pipelines of the model."""
+def quick_job(table: Path) -> Job:
+    """The job of a fit with QUICK, with trials in this process."""
+    return Job(
+        data=TableFile(table, "class"),
+        options=FitOptions(trials=3, only=("knn", "lda"), method="random"),
+        folder=FitFolder(Path("train-foretune")),
+        transfer=False,
+        executor=None,
+    )
 
-    def run(fit: FitPipeline) -> tuple[int, str, str]:
-        options = FitOptions(trials=3, only=("knn", "lda"), method="random")
-        job = Job(
-            data=TableFile(train, "class"),
-            options=options,
-            folder=FitFolder(Path("train-foretune")),
-            transfer=False,
-            executor=None,
-            fit_pipeline=fit,
-        )
+
+@pytest.fixture
+def fit_with(train: Path, capsys) -> Callable[..., tuple[int, str, str]]:
+    """Run a job as the command does, with other ways to fit pipelines and to run trials."""
+
+    def run(fit: FitPipeline = refit, site: ExecutorChoice | None = None) -> tuple[int, str, str]:
         code = 0
         try:
-            run_job(job)
+            run_job(replace(quick_job(train), fit_pipeline=fit, executor=site))
         except UsageError as mistake:
             print(mistake, file=sys.stderr)
             code = 2
@@ -84,32 +86,22 @@ def train(tmp_path) -> Path:
     return tmp_path / "train.csv"
 
 
-class EarlierFit(NamedTuple):
-    """A fit that has ended, whose files no test may change."""
-
-    folder: Path
-    shown: str
-
-
 @pytest.fixture(scope="module")
-def earlier_fit(tmp_path_factory) -> EarlierFit:
-    """One fit with QUICK for several tests."""
+def earlier_fit(tmp_path_factory) -> Path:
+    """The folder of one fit, whose files no test may change."""
     folder = tmp_path_factory.mktemp("earlier fit")
     few_columns().to_csv(folder / "train.csv", index=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FORETUNE_HOME", str(folder / "home"))
         patch.chdir(folder)
-        patch.setattr(ExecutorChoice, "pool", InlineSite.pool)
-        words = ["train.csv", "--target", "class", *map(str, QUICK)]
-        ended = CliRunner().invoke(fit_command, words)
-    assert ended.exit_code == 0, ended.output
-    return EarlierFit(folder, ended.stdout)
+        run_job(quick_job(folder / "train.csv"))
+    return folder
 
 
 @pytest.fixture
-def fitted(earlier_fit: EarlierFit, tmp_path, train: Path) -> Path:
+def fitted(earlier_fit: Path, tmp_path, train: Path) -> Path:
     """The table, and a copy of what the earlier fit made of it."""
-    shutil.copytree(earlier_fit.folder / "train-foretune", tmp_path / "train-foretune")
+    shutil.copytree(earlier_fit / "train-foretune", tmp_path / "train-foretune")
     return train
 
 
@@ -300,13 +292,19 @@ def test_ctrl_c_before_a_pipeline_is_fitted_leaves_the_report_of_the_trials(fit_
     assert "No model was made" not in (made / "report.html").read_text()
 
 
-@pytest.mark.usefixtures("trials_here")
-def test_trials_are_told_of_also_where_none_succeeded(foretune, train: Path, monkeypatch) -> None:
-    def fails(*_: object, **__: object) -> None:
-        raise ValueError("no score")
+class FailingSite(InlineSite):
+    """A site where every trial fails."""
 
-    monkeypatch.setattr("foretune.automl.trial_evaluator.evaluate", fails)
-    code, _, error = foretune("fit", train, "--target", "class", *QUICK)
+    def pool(self, function: object, *, workers: int, limits: Limits) -> PreparedExecutor:
+        return PreparedExecutor(no_score)
+
+
+def no_score(config: object) -> None:
+    raise ValueError("no score")
+
+
+def test_trials_are_told_of_also_where_none_succeeded(fit_with) -> None:
+    code, _, error = fit_with(site=FailingSite())
     assert code == 2
     assert "none of 3 did (ValueError: no score)" in error
     assert "None of 3 trials succeeded." in Path("train-foretune/report.html").read_text()

@@ -3,7 +3,7 @@ from datetime import datetime, timedelta
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretune.tables.columns import ColumnKind
@@ -140,6 +140,7 @@ MINUTES = st.integers(0, 60 * 24 * 365 * 60).map(
 )
 
 
+@settings(max_examples=40)
 @given(st.lists(MINUTES, min_size=1, max_size=20), st.sampled_from(DAYS), st.sampled_from(CLOCKS))
 def test_dates_that_were_written_are_read_back(moments, day, clock):
     written = day + clock

@@ -60,7 +60,7 @@ FRAMES = st.lists(COLUMNS, min_size=1, max_size=3).map(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(frame=FRAMES)
 def test_every_frame_has_a_schema_and_a_matrix(frame):
     before = frame.copy(deep=True)
@@ -87,7 +87,7 @@ def test_truths_and_numbers_in_one_column_stay_apart(values):
     np.testing.assert_array_equal(schema.encode(frame.iloc[::-1]), schema.encode(frame)[::-1])
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(frame=FRAMES, other=FRAMES)
 def test_any_other_rows_can_be_read(frame, other):
     schema = infer_schema(frame)
@@ -99,7 +99,7 @@ def test_any_other_rows_can_be_read(frame, other):
     assert all(0 < count <= ROWS for count in unread.values())
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(frame=FRAMES, target=COLUMNS, task=st.sampled_from([None, *Task]))
 def test_every_table_can_be_learnt_from_or_is_refused(frame, target, task):
     try:

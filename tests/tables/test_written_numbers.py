@@ -220,7 +220,7 @@ PIECES = (
 
 
 @given(st.lists(st.lists(st.sampled_from(PIECES), max_size=8).map("".join), min_size=1, max_size=9))
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_any_text_is_read_as_if_it_were_alone(texts):
     expected = [number_of(text) for text in texts]
     one_unit = has_one_unit([*map(plain, texts)]) and not all(map(ALONE.fullmatch, texts))

@@ -18,8 +18,8 @@ AGAIN_SECONDS = 10.0
 class TerminalProgress:
     """Shows a bar on standard error while work goes on. A log gets one line if it takes long."""
 
-    def __init__(self, slow_seconds: float = SLOW_SECONDS) -> None:
-        self._slow_seconds = slow_seconds
+    def __init__(self, slow_seconds: float | None = None) -> None:
+        self._slow_seconds = SLOW_SECONDS if slow_seconds is None else slow_seconds
         self._slow: _LogLines | None = None
         self._bar: RichProgress | None = None
         self._task: TaskID | None = None

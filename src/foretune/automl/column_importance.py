@@ -6,10 +6,10 @@ shuffled together.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from foretune._base.arrays import Floats
 from foretune._base.progress import SILENT, Progress
 from foretune.automl.estimators.fitted_pipeline import Member, refit
 from foretune.automl.evaluation import Protocol, for_scorer
-from foretune.automl.metrics import Scorer
+from foretune.automl.metrics import Predictions, Scorer
 from foretune.tables import Table
 
 SHUFFLES = 5
@@ -25,6 +25,7 @@ MOST_ROWS = 1000
 FEWEST_ROWS = 30
 """Fewer rows would say little."""
 MOST_SECONDS = 10.0
+PredictRows: TypeAlias = Callable[[Member, Scorer, Table, Floats], Predictions]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +54,13 @@ def column_worth(
     *,
     seconds: float = MOST_SECONDS,
     progress: Progress = SILENT,
+    predict: PredictRows = for_scorer,
+    now: Callable[[], float] = time.monotonic,
 ) -> list[ColumnImportance]:
     """Return the importance of each column, the highest first; nothing if it takes too long.
 
-    seconds: the time for all predictions. A slow pipeline predicts fewer rows.
+    seconds: the time for all predictions, by the clock `now`. A slow pipeline predicts fewer rows.
+    predict: predicts rows with x in place of their values.
     """
     learn, held = protocol.splits(table)[-1]
     rng = np.random.default_rng(protocol.seed)
@@ -68,10 +72,14 @@ def column_worth(
         progress.step()
         held = rng.permutation(held)[:MOST_ROWS]
         once = seconds / (SHUFFLES * len(columns))
-        rows = table.rows(held[: _affordable(member, scorer, table.rows(held), once)])
+        ask = partial(predict, member, scorer)
+        rows = table.rows(held[: _affordable(ask, table.rows(held), once, now)])
         if len(rows) < FEWEST_ROWS or not scorer.is_defined(rows.y):
             return []
-        loss = partial(_loss, member, scorer, rows)
+
+        def loss(x: Floats) -> float:
+            return scorer.metric.sign * scorer.score(ask(rows, x))
+
         x, whole, found = rows.x, loss(rows.x), []
         for name, places in columns.items():
             lost = [loss(_shuffle_columns(x, places, rng)) - whole for _ in range(SHUFFLES)]
@@ -89,13 +97,13 @@ def _shuffle_columns(x: Floats, places: slice, rng: np.random.Generator) -> Floa
     return shuffled
 
 
-def _affordable(member: Member, scorer: Scorer, held: Table, seconds: float) -> int:
+def _affordable(
+    ask: Callable[[Table, Floats], Predictions],
+    held: Table,
+    seconds: float,
+    now: Callable[[], float],
+) -> int:
     """Return how many rows can be predicted in this time, from the time of the held-out rows."""
-    began = time.monotonic()
-    for_scorer(member, scorer, held, held.x)
-    return int(len(held) * seconds / max(time.monotonic() - began, 1e-6))
-
-
-def _loss(member: Member, scorer: Scorer, held: Table, x: Floats) -> float:
-    """Return the loss of the pipeline with x in place of the held-out rows."""
-    return scorer.metric.sign * scorer.score(for_scorer(member, scorer, held, x))
+    began = now()
+    ask(held, held.x)
+    return int(len(held) * seconds / max(now() - began, 1e-6))

@@ -1,7 +1,7 @@
 """Scores a configuration on a table: by cross-validation if rows are few, else on held-out rows."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -122,11 +122,17 @@ class EvaluationScore:
 
 
 def evaluate(
-    config: Mapping[str, Any], table: Table, protocol: Protocol, *, keep_predictions: bool = False
+    config: Mapping[str, Any],
+    table: Table,
+    protocol: Protocol,
+    *,
+    keep_predictions: bool = False,
+    fit: Callable[..., Member] = refit,
 ) -> EvaluationScore:
     """Fit and score a configuration on every split.
 
-    keep_predictions: whether to return the predictions too, for `blend`.
+    keep_predictions: whether to return the predictions too, for `blend`. fit: fits a pipeline to
+    some rows, as `refit` does.
     """
     protocol = protocol.restrict_to(table)
     scorers = protocol.scorers(table.task)
@@ -138,7 +144,7 @@ def evaluate(
     kept: list[tuple[Ints, Floats]] = []
     splits = protocol.splits(table)
     for learn, held in splits:
-        member = refit(config, table, seed=protocol.seed, rows=learn)
+        member = fit(config, table, seed=protocol.seed, rows=learn)
         given = predict_for_scoring(
             member,
             table.x[held],

@@ -147,17 +147,19 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _search(self, table: Table, target: str) -> None:
         """Run the job that these arguments describe."""
-        job = Job(
+        result = self._describe_job(table, target).run()
+        if result.final is not None and result.final.remark:
+            warnings.warn(ForetuneWarning(result.final.remark, rule="model-remark"), stacklevel=3)
+        self._keep(result, facts(table))
+
+    def _describe_job(self, table: Table, target: str) -> Job:
+        return Job(
             data=TableInMemory(table, target),
             options=self._options(),
             transfer=self.transfer,
             remember=self.remember,
             executor=None if self.jobs is None else HERE,
         )
-        result = job.run()
-        if result.final is not None and result.final.remark:
-            warnings.warn(ForetuneWarning(result.final.remark, rule="model-remark"), stacklevel=3)
-        self._keep(result, facts(table))
 
     def _keep(self, fit: FitResult, about_table: list[tuple[str, str]]) -> None:
         """Keep the result without rows and open files, so that the estimator can be pickled."""

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -18,20 +19,21 @@ LINE_SECONDS = 60.0
 class LineProgress:
     """One line a minute, for logs."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._what, self._total, self._done = "", 0, 0
-        self._began = self._said = time.monotonic()
+        self._began = self._said = clock()
 
     def start(self, what: str, total: int | None) -> None:
         """Begin a piece of work."""
         self._what, self._total, self._done = what, total or 0, 0
-        self._began = self._said = time.monotonic()
+        self._began = self._said = self._clock()
         click.echo(f"{what}: {self._total:,} to do", err=True)
 
     def step(self, n: int = 1, note: str = "") -> None:
         """Count, and say how far it is from time to time."""
         self._done += n
-        now = time.monotonic()
+        now = self._clock()
         if now - self._said < LINE_SECONDS:
             return
         self._said = now

@@ -9,12 +9,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from pyarrow import parquet
 
 from foretune.automl.knowledge.experience_update import common_first, merge_newest
 from foretune.automl.knowledge.fit_journal import FitDescription
 from foretune.automl.knowledge.memory import Memory, home
 from foretune.errors import ExperienceError, ForetuneWarning
 from foretune.experience import Direction, Evaluation, Experience, Metric, Status
+from foretune.experience.parquet_format import HEADER_KEY
 from foretune.space import Space
 from foretune.tables.identity import task_name
 from foretune.tables.target import Task
@@ -257,6 +259,7 @@ KILLED = """
 import sys, time
 from foretune.automl.knowledge.memory import Memory
 from foretune.automl.knowledge.fit_journal import FitDescription
+from foretune.experience.parquet_format import HEADER_KEY
 from foretune.experience import Direction, Evaluation, Metric
 from foretune.space import Space
 from pathlib import Path
@@ -305,11 +308,13 @@ AT_ONCE = """
 import sys
 from foretune.automl.knowledge.memory import Memory
 from foretune.automl.knowledge.fit_journal import FitDescription
+from foretune.experience.parquet_format import HEADER_KEY
 from foretune.experience import Direction, Evaluation, Metric
 from foretune.space import Space
 from pathlib import Path
 space = Space.from_json(sys.argv[2])
 memory = Memory(Path(sys.argv[1]))
+print("ready", flush=True)
 input()
 for number in range(4):
     task = f"t{number}@{sys.argv[3]}{number}"
@@ -320,20 +325,17 @@ for number in range(4):
 
 
 def test_two_processes_at_once_do_not_lose_each_other(memory):
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", AT_ONCE, str(memory.folder), SPACE.to_json(), which],
-            stdin=subprocess.PIPE,
-            text=True,
-        )
-        for which in "ab"
-    ]
-    for process in started:
-        process.stdin.write("\n")
-        process.stdin.flush()
-    for process in started:
-        process.communicate()
-        assert process.returncode == 0
+    command = [sys.executable, "-c", AT_ONCE, str(memory.folder), SPACE.to_json(), "a"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as other:
+        assert other.stdout.readline() == "ready\n"
+        other.stdin.write("\n")
+        other.stdin.flush()
+        for number in range(4):
+            task = f"t{number}@b{number}"
+            memory.remember(fit(task), [trial(1, 0.5, task)])
+        other.communicate()
+    assert other.returncode == 0
     tasks = {f"t{number}@{which}{number}" for which in "ab" for number in range(4)}
     assert set(memory.recall(NAME).tasks) == tasks
 
@@ -431,15 +433,25 @@ def test_a_damaged_file_is_not_in_the_way_of_a_fit_that_ends(memory):
     assert accuracies(memory) == {2: 0.6}
 
 
-def test_a_file_of_a_newer_version_is_no_damaged_one(memory, monkeypatch):
+def save_as_newer_version(path):
+    """Give an experience file a version that this release does not know."""
+    table = parquet.read_table(path)
+    header = json.loads(table.schema.metadata[HEADER_KEY])
+    newer = {**table.schema.metadata, HEADER_KEY: json.dumps(header | {"version": 99})}
+    parquet.write_table(table.replace_schema_metadata(newer), path)
+
+
+def test_a_file_of_a_newer_version_is_no_damaged_one(memory):
     memory.remember(fit(), [trial(1, 0.5)])
-    monkeypatch.setattr("foretune.experience.parquet_reader.VERSION", 0)
+    [file] = memory.folder.glob("*.parquet")
+    content = file.read_bytes()
+    save_as_newer_version(file)
     with pytest.raises(ExperienceError, match="update foretune"):
         memory.recall(NAME)
     # Nor is it in the way of a fit, whose trials wait for who can read it.
     with warns("journal-not-merged"):
         memory.remember(fit(), [trial(2, 0.6)])
-    monkeypatch.undo()
+    file.write_bytes(content)
     assert accuracies(memory) == {1: 0.5, 2: 0.6}
 
 

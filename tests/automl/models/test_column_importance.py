@@ -1,14 +1,14 @@
+from itertools import count
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.inspection import permutation_importance
 from sklearn.metrics import r2_score
 
-from foretune.automl import column_importance
-from foretune.automl.column_importance import ColumnImportance, column_worth
+from foretune.automl.column_importance import FEWEST_ROWS, ColumnImportance, column_worth
 from foretune.automl.estimators.fitted_pipeline import refit
-from foretune.automl.evaluation import Protocol
-from foretune.automl.metrics import SCORERS
+from foretune.automl.evaluation import Protocol, for_scorer
 from foretune.automl.spaces import load_shipped_space
 from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.table import Table
@@ -86,54 +86,44 @@ def test_what_a_date_has_become_changes_places_together():
     assert found[0].lost > 1.0
 
 
-def test_only_rows_are_asked_about_that_the_pipeline_has_not_learnt_from(monkeypatch):
-    table, asked = a_table(order="day"), []
-    whole = column_importance.for_scorer
+class Asked:
+    """Predicts rows for a scorer, and keeps the tables that it was asked about."""
 
-    def watched(member, scorer, held, x):
-        asked.append(set(held.y))
-        return whole(member, scorer, held, x)
+    def __init__(self):
+        self.tables = []
 
-    monkeypatch.setattr(column_importance, "for_scorer", watched)
-    protocol = Protocol(("r2",), folds=3)
-    column_worth(linear(), table, protocol)
+    def __call__(self, member, scorer, held, x):
+        self.tables.append(held)
+        return for_scorer(member, scorer, held, x)
+
+
+def test_only_rows_are_asked_about_that_the_pipeline_has_not_learnt_from():
+    table, asked, protocol = a_table(order="day"), Asked(), Protocol(("r2",), folds=3)
+    column_worth(linear(), table, protocol, predict=asked)
     _, held = protocol.splits(table)[-1]
-    assert all(rows <= set(table.y[held]) for rows in asked)
+    assert asked.tables
+    assert all(set(rows.y) <= set(table.y[held]) for rows in asked.tables)
 
 
-def test_slow_pipelines_are_asked_about_fewer_rows_or_not_at_all(monkeypatch):
-    asked = []
-    whole = column_importance.for_scorer
+def test_slow_pipelines_are_asked_about_fewer_rows_or_not_at_all():
+    """The first prediction, of all rows that are held out, takes a second.
 
-    def watched(member, scorer, held, x):
-        asked.append(len(held))
-        return whole(member, scorer, held, x)
-
-    monkeypatch.setattr(column_importance, "for_scorer", watched)
-    monkeypatch.setattr(column_importance, "_affordable", lambda *_: 40)
-    assert column_worth(linear(), a_table(), Protocol(("r2",)))
-    assert set(asked) == {40}
-    monkeypatch.setattr(
-        column_importance, "_affordable", lambda *_: column_importance.FEWEST_ROWS - 1
-    )
-    assert column_worth(linear(), a_table(), Protocol(("r2",))) == []
-
-
-def test_more_time_is_for_more_rows():
-    table, scorer = a_table(), SCORERS["r2"]
-    member = refit(linear(), table, seed=0)
-    little = column_importance._affordable(member, scorer, table, 1e-9)
-    assert little < len(table) < column_importance._affordable(member, scorer, table, 10.0)
-
-
-def test_all_shuffles_share_the_time(monkeypatch):
-    """Each of the table's columns changes places five times."""
-    asked, table = [], a_table()
-    monkeypatch.setattr(
-        column_importance, "_affordable", lambda *given: asked.append(given[-1]) or 0
-    )
-    assert column_worth(linear(), table, Protocol(("r2",)), seconds=3.0) == []
-    assert asked == [3.0 / (5 * len(table.schema.places))]
+    The time is for five shuffles of each column, so 40 of 80 rows cost 2.5 s for each column.
+    """
+    table, protocol = a_table(), Protocol(("r2",))
+    columns, held = len(table.schema.places), len(protocol.splits(table)[-1][1])
+    for rows, expected in ((40.5, {40}), (FEWEST_ROWS - 0.5, set())):
+        asked, seconds = Asked(), count()
+        found = column_worth(
+            linear(),
+            table,
+            protocol,
+            seconds=5 * columns * rows / held,
+            predict=asked,
+            now=lambda seconds=seconds: float(next(seconds)),
+        )
+        assert {len(each) for each in asked.tables[1:]} == expected
+        assert bool(found) == bool(expected)
 
 
 def test_chance_is_not_sure():

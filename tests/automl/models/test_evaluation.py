@@ -163,11 +163,18 @@ def test_folds_that_do_not_define_a_metric_do_not_count(task, metric):
     assert score.values[metric] == pytest.approx(defined.mean())
 
 
-def test_predictions_that_are_no_numbers_are_no_score(monkeypatch):
-    monkeypatch.setattr(Member, "predict", lambda self, x: np.full(len(x), np.nan))
+class NoNumbers:
+    """A fitted pipeline that predicts no numbers."""
+
+    def predict(self, x):
+        return np.full(len(x), np.nan)
+
+
+def test_predictions_that_are_no_numbers_are_no_score():
     table = mixed_table(Task.REGRESSION)
     [config] = load_shipped_space("pipeline-regression").build(["knn"]).sample(1, seed=0).dicts()
-    assert np.isnan(evaluate(config, table, Protocol(("r2",))).values["r2"])
+    score = evaluate(config, table, Protocol(("r2",)), fit=lambda *_, **__: Member({}, NoNumbers()))
+    assert np.isnan(score.values["r2"])
 
 
 def test_a_metric_that_no_fold_defines_is_left_out_or_refused():
