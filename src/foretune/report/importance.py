@@ -104,7 +104,7 @@ def _measure(configs: Encoded, ranks: Floats, rng: np.random.Generator) -> Impor
         random_state=int(rng.integers(2**31)),
         n_jobs=1,
     ).fit(codes, ranks)
-    foretold = forest.predict(codes)
+    predicted = forest.predict(codes)
     # All exchanges are predicted at once: a call to a forest costs much more than a row.
     owners = [np.flatnonzero(active[:, place]) for place in range(len(columns))]
     exchanged = [
@@ -113,9 +113,9 @@ def _measure(configs: Encoded, ranks: Floats, rng: np.random.Generator) -> Impor
         for _ in range(EXCHANGES)
     ]
     rows = np.concatenate([rows for rows in owners for _ in range(EXCHANGES)])
-    changes = np.square(forest.predict(np.concatenate(exchanged)) - foretold[rows])
+    changes = np.square(forest.predict(np.concatenate(exchanged)) - predicted[rows])
     ends = np.cumsum([EXCHANGES * len(rows) for rows in owners])[:-1]
-    variance = float(foretold.var()) or 1.0
+    variance = float(predicted.var()) or 1.0
     effects = [
         HyperparameterEffect(
             configs.space.parameters[column].name,

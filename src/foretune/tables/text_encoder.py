@@ -51,7 +51,7 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         model = Ridge(penalty).fit(words, targets)
         self.slopes_ = np.atleast_2d(model.coef_).T
         self.level_ = np.atleast_1d(model.intercept_)
-        return _beside_words(_foretold(words, targets, part, penalty), X)
+        return _beside_words(_predict_parts(words, targets, part, penalty), X)
 
     def transform(self, X: Floats) -> Floats:
         """Return (n, columns) of new rows."""
@@ -59,8 +59,8 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return _beside_words(words @ self.slopes_ + self.level_, X)
 
 
-def _beside_words(foretold: Floats, x: Floats) -> Floats:
-    return np.hstack([foretold, np.nan_to_num(x[:, :PLAIN_WORDS])])
+def _beside_words(predicted: Floats, x: Floats) -> Floats:
+    return np.hstack([predicted, np.nan_to_num(x[:, :PLAIN_WORDS])])
 
 
 def _rarity(bags: csr_array) -> Floats:
@@ -96,16 +96,17 @@ def _targets(y: Any, classification: bool) -> Floats:
 def _best_penalty(words: csr_array, targets: Floats, part: Ints) -> float:
     """Choose the penalty by the squared error of predictions for other rows."""
     errors = [
-        np.mean((_foretold(words, targets, part, penalty) - targets) ** 2) for penalty in PENALTIES
+        np.mean((_predict_parts(words, targets, part, penalty) - targets) ** 2)
+        for penalty in PENALTIES
     ]
     return PENALTIES[int(np.argmin(errors))]
 
 
-def _foretold(words: csr_array, targets: Floats, part: Ints, penalty: float) -> Floats:
+def _predict_parts(words: csr_array, targets: Floats, part: Ints, penalty: float) -> Floats:
     """Return (n, targets), predictions for each part by a model of the others."""
-    foretold = np.empty_like(targets)
+    predicted = np.empty_like(targets)
     for k in range(part.max() + 1):
         others = part != k
         model = Ridge(penalty).fit(words[others], targets[others])
-        foretold[~others] = model.predict(words[~others]).reshape(-1, targets.shape[1])
-    return foretold
+        predicted[~others] = model.predict(words[~others]).reshape(-1, targets.shape[1])
+    return predicted
