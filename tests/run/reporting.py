@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 
 
 def losses(count, trial):
@@ -61,6 +62,15 @@ def report_from_fork(config, trial):
             os._exit(7 if error.rule == "report-from-fork" else 8)
         os._exit(9)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def wait_for_stop(config, trial):
+    """Report once, and ask again and again."""
+    trial.report(1, 0.5)
+    end = time.monotonic() + 60.0
+    while not trial.should_stop() and time.monotonic() < end:
+        time.sleep(0.02)
+    return "stopped" if trial.should_stop() else "nobody asked"
 
 
 class LateReports:

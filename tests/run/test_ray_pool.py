@@ -153,21 +153,12 @@ def test_reports_arrive_in_order_and_a_trial_stops_when_it_is_asked_to(cluster):
     assert heard.steps[long] == [float(n) for n in range(1, len(heard.steps[long]) + 1)]
 
 
-def wait_for_stop(job, trial):
-    """Report once, and ask again and again."""
-    trial.report(1, 0.5)
-    end = time.monotonic() + 60.0
-    while not trial.should_stop() and time.monotonic() < end:
-        time.sleep(0.02)
-    return "stopped" if trial.should_stop() else "nobody asked"
-
-
 def test_a_request_that_comes_late_reaches_a_trial_that_reports_nothing_new(cluster):
     def busy(key, reports):
         time.sleep(1.0)
         return True
 
-    with RayPool(wait_for_stop) as pool:
+    with RayPool(reporting.wait_for_stop) as pool:
         pool.listen(busy)
         pool.submit(None)
         assert end_of(pool).result == "stopped"

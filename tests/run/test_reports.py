@@ -69,6 +69,18 @@ def test_a_trial_ends_itself_when_it_is_asked_to_and_the_next_one_is_not_asked(m
     assert [outcome.facts.saw_stop for outcome in (stopped, small)] == [True, False]
 
 
+def test_a_trial_can_be_asked_to_stop_though_it_reports_nothing_new():
+    heard = Heard()
+    with ProcessPool(reporting.wait_for_stop) as pool:
+        pool.listen(heard)
+        key = pool.submit(None)
+        while not heard.reports:
+            assert pool.results(timeout=0.05) == []
+        pool.ask_to_stop(key)
+        (outcome,) = pool.results()
+    assert (outcome.result, outcome.facts.saw_stop) == ("stopped", True)
+
+
 @both
 def test_nobody_has_to_listen(make):
     with make(reporting.losses) as executor:

@@ -92,7 +92,7 @@ class RayPool(Generic[Job, Result]):
         self._listener: Listener | None = None
         self._mailbox: Any = None
         self._news: Any = None
-        """What the mailbox will return next."""
+        """The call of the mailbox that returns new reports."""
         self._seen = 0
         """The number of the last letter that was taken from the mailbox."""
         self._stopped: set[int] = set()

@@ -83,7 +83,7 @@ class ReportInbox:
 
     @property
     def descriptors(self) -> tuple[int, int]:
-        """What the worker needs: the channel, and the file whose memory is shared."""
+        """The descriptors for the worker: the channel, and the file whose memory is shared."""
         return self._theirs.fileno(), self._file
 
     def hand_over(self) -> None:

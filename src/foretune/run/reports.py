@@ -1,4 +1,4 @@
-"""What a running trial reports, and the line on which its reports reach whoever listens."""
+"""The reports of a running trial, and the line on which they reach a listener."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ class ReportError(ForetuneError):
 
 
 class Report(NamedTuple):
-    """What a trial measured at one step."""
+    """The values of a trial at one step."""
 
     step: float
     value: float | None
@@ -40,7 +40,7 @@ Listener: TypeAlias = Callable[[int, Sequence[Report]], bool]
 
 
 class CallFacts(NamedTuple):
-    """What is known of one call of a trial's function besides its result."""
+    """Facts of one call of a trial's function besides its result."""
 
     saw_stop: bool = False
     """True if it asked whether to stop, and was told so. Its result is then not complete."""
@@ -55,7 +55,7 @@ NO_FACTS = CallFacts()
 
 @dataclass(frozen=True, slots=True)
 class TrialStart:
-    """What a trial is told about itself when it starts."""
+    """The facts that a trial gets about itself when it starts."""
 
     number: int
     """Its number in the study."""
@@ -66,7 +66,7 @@ class TrialStart:
 
 
 class ReportLine(Protocol):
-    """How the reports of one trial reach whoever listens."""
+    """The way on which the reports of one trial reach a listener."""
 
     @property
     def is_heard(self) -> bool:

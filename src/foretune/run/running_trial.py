@@ -1,4 +1,4 @@
-"""What a trial sees of itself while it runs: it reports steps and asks whether to stop."""
+"""The trial that runs, as its function sees it: it reports steps and asks whether to stop."""
 
 import inspect
 import math
@@ -22,7 +22,7 @@ __all__ = ["MOST_REPORTS", "RunningTrial", "TrialFunction", "call_with_trial"]
 MOST_REPORTS = 10_000
 """How many reports of one trial are kept."""
 ALL_REPORTS = MOST_REPORTS // 2
-"""So many are all kept. Later ones are thinned."""
+"""Up to here all reports are kept. Later ones are thinned."""
 SAME_GAP = MOST_REPORTS // 20
 """After so many more the gap between two kept reports doubles: a million reports fit."""
 
@@ -128,7 +128,7 @@ class RunningTrial:
 
     @property
     def facts(self) -> CallFacts:
-        """What this call of the trial's function did besides its result."""
+        """Facts of this call of the trial's function besides its result."""
         return CallFacts(self._saw_stop, self._repeated, self._repeated_seconds)
 
     def close(self) -> None:

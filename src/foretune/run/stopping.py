@@ -28,7 +28,7 @@ class _Request:
 
     made = False
     is_lost = False
-    """Whether Python has dropped its exception, and no other one was raised since."""
+    """True if Python has dropped its exception, and no other one was raised since."""
     others_dropped: Callable[["UnraisableHookArgs"], object] = sys.__unraisablehook__
     """The function that hears of other exceptions that Python drops."""
 

@@ -14,7 +14,7 @@ class Changes:
     """Trials that began or ended since an earlier look."""
 
     trials: list[Trial]
-    """As they are now, by number."""
+    """Their present states, by number."""
     seen: int
     """Pass this to the next look."""
 

@@ -22,7 +22,7 @@ from foretune.run.reports import Listener
 from foretune.run.worker_start import StartWorker, WorkerOrder, libraries_of, start_worker
 
 ANSWER_BYTES = 2**16
-"""What an answer takes beside its result."""
+"""The largest size of an answer without its result."""
 LONGEST_ENDING_SECONDS = 10.0
 """How long a worker may take to end all that it has started; then it is killed itself."""
 LONGEST_ENDING_AT_START_SECONDS = 1.0
@@ -30,7 +30,7 @@ LONGEST_ENDING_AT_START_SECONDS = 1.0
 
 
 class WorkerSetup:
-    """What a worker is sent when it starts: the function, and how modules are found."""
+    """The messages to a worker that starts: the function, and how modules are found."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = _pack(function)
@@ -99,7 +99,7 @@ class Worker:
         self.verdict: Verdict | None = None
         """The reason why it was ended from here, if it was."""
         self._pid: int | None = None
-        """Of the process that evaluates, which the started one watches."""
+        """The process that evaluates, which the started one watches."""
         self._secret = secrets.token_bytes(KEY_BYTES)
         """Signs the answer that is expected; a new one for each job."""
         self._gone = False

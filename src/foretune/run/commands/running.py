@@ -38,7 +38,7 @@ GRACE_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class CommandLimits:
-    """What a command may use."""
+    """The limits of a command."""
 
     memory_bytes: int | None = None
     """How much its processes may hold together."""
