@@ -13,6 +13,7 @@ command goes on where it was stopped; more peers, tasks and seeds extend the fil
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -143,6 +144,9 @@ def collect_runs(folder: Path, tasks: dict[str, CurveTask]) -> Iterator[CurveRun
             run.best = arrays["best"].tolist()
             run.suggest_seconds = arrays["suggest_seconds"].tolist()
         run.regret = [tasks[task].regret(best) for best in run.best]
+        run.clock = list(run.cost)
+        run.steps = [cost * tasks[task].complete_cost for cost in run.cost]
+        run.seconds = [math.nan] * len(run.cost)
         yield run
 
 

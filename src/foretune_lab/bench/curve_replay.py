@@ -23,6 +23,8 @@ from foretune.space import Encoded
 
 STEPS, SECONDS = "steps", "seconds"
 ROW = ["task", "method", "seed", "cost", "value", "best", "regret", "suggest_seconds"]
+SPENT = ["steps", "seconds", "clock"]
+"""Further columns, which older results do not have: other measures of what was spent so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,12 @@ class RecordedCurve:
     """One for each step, minimised; NaN where the trial diverged."""
     clock: Floats
     """What the trial has cost up to each step."""
+    seconds: Floats
+    """As recorded; NaN where they are not known."""
+
+    def spent(self, column: Floats, point: int) -> float:
+        """Return what a point has added to one of the columns above."""
+        return float(column[point] - (column[point - 1] if point else 0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +142,7 @@ def curve_task(experience: Experience, name: str, unit: str = STEPS) -> CurveTas
                 field="task",
                 value=name,
             )
-        found.append(RecordedCurve(steps, sign * curves.values[points, 0], clock))
+        found.append(RecordedCurve(steps, sign * curves.values[points, 0], clock, seconds))
     last = max(curve.steps[-1] for curve in found)
     ends = np.array([curve.losses[-1] for curve in found])
     worst = np.nanmax(ends)
@@ -165,9 +173,15 @@ class CurveRun:
     best: list[float] = field(default_factory=list)
     regret: list[float] = field(default_factory=list)
     suggest_seconds: list[float] = field(default_factory=list)
+    steps: list[float] = field(default_factory=list)
+    """All steps that were paid for so far."""
+    seconds: list[float] = field(default_factory=list)
+    """The recorded seconds of these steps; NaN where they are not known."""
+    clock: list[float] = field(default_factory=list)
+    """The time on the clock that the workers share, in complete runs."""
 
     def table(self) -> pa.Table:
-        """Return one row for each decision, with the columns `ROW`."""
+        """Return one row for each decision, with the columns `ROW` and `SPENT`."""
         n = len(self.cost)
         return pa.table(
             {
@@ -179,6 +193,9 @@ class CurveRun:
                 "best": self.best,
                 "regret": self.regret,
                 "suggest_seconds": self.suggest_seconds,
+                "steps": self.steps,
+                "seconds": self.seconds,
+                "clock": self.clock,
             }
         )
 
@@ -222,7 +239,7 @@ class CurveReplay:
         self._reached: dict[int, int] = {}
         """{id of a paused trial: its last point}"""
         self._idle = costs.workers
-        self._spent = 0.0
+        self._spent = self._steps = self._seconds = 0.0
         self._best = math.inf
 
     def play(self) -> CurveRun:
@@ -260,9 +277,11 @@ class CurveReplay:
         return True
 
     def _schedule(self, now: float, suggestion: Suggestion, point: int, thought: float) -> None:
-        clock = self._curve(suggestion).clock
-        cost = clock[point] - (clock[point - 1] if point else 0.0)
+        curve = self._curve(suggestion)
+        cost = curve.spent(curve.clock, point)
         self._spent += cost
+        self._steps += curve.spent(curve.steps, point)
+        self._seconds += curve.spent(curve.seconds, point)
         self._order += 1
         heapq.heappush(self._events, _Event(now + cost, self._order, suggestion, point, thought))
 
@@ -289,16 +308,19 @@ class CurveReplay:
             self._reached[suggestion.id] = event.point
         else:
             self._optimizer.tell([Told(loss, id=suggestion.id, status=Status.STOPPED)])
-        self._write(loss, event.thought)
+        self._write(loss, event)
         self._idle += 1
 
-    def _write(self, loss: float, thought: float) -> None:
-        run = self._run
-        run.cost.append(self._spent / self._task.complete_cost)
+    def _write(self, loss: float, event: _Event) -> None:
+        run, complete = self._run, self._task.complete_cost
+        run.cost.append(self._spent / complete)
         run.value.append(loss)
         run.best.append(self._best)
         run.regret.append(self._task.regret(self._best))
-        run.suggest_seconds.append(thought)
+        run.suggest_seconds.append(event.thought)
+        run.steps.append(self._steps)
+        run.seconds.append(self._seconds)
+        run.clock.append(event.clock / complete)
 
 
 def play_on_curves(
@@ -308,13 +330,14 @@ def play_on_curves(
     return CurveReplay(make(), task, costs, CurveRun(task.name, name, seed)).play()
 
 
-def regret_at(run: Any, budgets: Sequence[float] | Floats) -> Floats:
+def regret_at(run: Any, budgets: Sequence[float] | Floats, against: str = "cost") -> Floats:
     """(number of budgets,), the regret when that much had been spent; 1 before the first trial.
 
-    run: a frame or a `CurveRun` with `cost` and `regret`, in the order of decisions.
+    run: a frame or a `CurveRun` with `regret` and what was spent, in the order of decisions.
+    against: which of its columns says what was spent.
     """
-    costs, regrets = np.asarray(run.cost, dtype=float), np.asarray(run.regret, dtype=float)
-    reached = np.minimum.accumulate([1.0, *regrets])
-    affordable = np.searchsorted(costs, np.asarray(budgets) * (1 + 1e-9), side="right")
+    spent = np.asarray(getattr(run, against), dtype=float)
+    reached = np.minimum.accumulate([1.0, *np.asarray(run.regret, dtype=float)])
+    affordable = np.searchsorted(spent, np.asarray(budgets) * (1 + 1e-9), side="right")
     found: Floats = reached[affordable]
     return found

@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 
 COSTS = (1.0, 2.0, 5.0, 10.0, 20.0)
 """After how many complete runs tables look."""
+UNITS = {
+    "cost": "the cost of n complete runs",
+    "steps": "n steps",
+    "seconds": "n recorded seconds",
+    "clock": "n complete runs on the clock",
+}
+"""What reports can look at, and in which words."""
 DRAWN = 200
 """At this many costs lines are drawn."""
 CHEAPEST = 0.1
@@ -45,7 +52,9 @@ class CurveScores:
     curves: CurveSettings
     grid: SharedGrid
     costs: Floats
-    """The costs that are looked at, ascending."""
+    """The costs that are looked at, ascending, in the unit of `against`."""
+    against: str
+    """The column that says what was spent: `cost` (complete runs), `steps`, `seconds`, `clock`."""
     regrets: Floats
     """(methods, tasks, seeds, costs)"""
     areas: Floats
@@ -71,10 +80,12 @@ def report_on_curves(
     at: Sequence[float] | None,
     methods: Sequence[str] | None,
     *,
+    against: str = "cost",
     figures: bool = True,
 ) -> CurveReport:
     """Make the report of suites that were all played on learning curves.
 
+    against: `cost`, or one of `SPENT`.
     figures: False to make tables only.
     """
     tables: list[TextTable] = []
@@ -90,15 +101,17 @@ def report_on_curves(
                 field="results",
                 value=suite.settings.suite,
             )
-        budget = curves.costs.budget
-        costs = np.unique(np.minimum(COSTS if at is None else at, budget))
-        scores = curve_scores(suite, curves, costs, methods)
+        budget = _largest_cost(suite, curves, against)
+        shares = np.array(COSTS) / (1.0 if against == "cost" else max(COSTS) / budget)
+        costs = np.unique(np.minimum(shares if at is None else at, budget))
+        scores = curve_scores(suite, curves, costs, methods, against)
         all_scores.append(scores)
         tables += [_regret_table(scores), _rank_table(scores)]
         if figures:
-            fine = np.geomspace(min(CHEAPEST, budget / 10), budget, DRAWN)
-            lines = curve_scores(suite, curves, fine, methods)
-            drawn[f"{suite.settings.suite}-regret-against-cost"] = _figure(lines)
+            cheapest = min(CHEAPEST, budget / 10) if against == "cost" else budget / 100
+            fine = np.geomspace(cheapest, budget, DRAWN)
+            lines = curve_scores(suite, curves, fine, methods, against)
+            drawn[f"{suite.settings.suite}-regret-against-{against}"] = _figure(lines)
     tables.insert(0, _runs_table(all_scores))
     text = "\n\n\n".join([*(table.text() for table in tables), *_notes(all_scores)]) + "\n"
     return CurveReport(tuple(tables), drawn, text)
@@ -109,20 +122,36 @@ def curve_scores(
     curves: CurveSettings,
     costs: Floats,
     methods: Sequence[str] | None = None,
+    against: str = "cost",
 ) -> CurveScores:
     """Arrange the runs that all methods share as arrays."""
+    limit = _largest_cost(results, curves, against)
     grid = find_shared_grid(results.rows, results.settings.suite, methods)
     shape = (len(grid.methods), len(grid.tasks), len(grid.seeds))
     regrets, areas = np.empty((*shape, len(costs))), np.empty(shape)
     rows = grid.select(results.rows)
     for (method, task, seed), run in rows.groupby(["method", "task", "seed"], sort=False):
         place = grid.methods.index(method), grid.tasks.index(task), grid.seeds.index(seed)
-        regrets[place] = regret_at(run, costs)
-        areas[place] = anytime_area(
-            run["cost"].to_numpy(), run["regret"].to_numpy(), curves.costs.budget
-        )
+        regrets[place] = regret_at(run, costs, against)
+        areas[place] = anytime_area(run[against].to_numpy(), run["regret"].to_numpy(), limit)
     seconds = rows.groupby("method")["suggest_seconds"].mean().loc[list(grid.methods)].to_numpy()
-    return CurveScores(results.settings, curves, grid, costs, regrets, areas, seconds)
+    return CurveScores(results.settings, curves, grid, costs, against, regrets, areas, seconds)
+
+
+def _largest_cost(results: Results, curves: CurveSettings, against: str) -> float:
+    """Return the budget or, in another unit, the most that every run has spent."""
+    if against == "cost":
+        return curves.costs.budget
+    if against not in results.rows or results.rows[against].isna().any():
+        raise UsageError(
+            f"a report against {against} needs results that say them, but those of "
+            f"'{results.settings.suite}' do not: report against cost, or play again on curves "
+            "with recorded seconds",
+            rule="spent-not-recorded",
+            field="against",
+            value=against,
+        )
+    return float(results.rows.groupby(["task", "method", "seed"])[against].last().min())
 
 
 def anytime_area(costs: Floats, regrets: Floats, budget: float) -> float:
@@ -167,7 +196,7 @@ def _regret_table(scores: CurveScores) -> TextTable:
     by_task = np.concatenate([scores.by_task, scores.areas.mean(axis=2)[..., None]], axis=2)
     return TextTable(
         f"{scores.settings.suite}-regret",
-        f"{scores.settings.suite}: regret after the cost of n complete runs (lower is better: 0 is "
+        f"{scores.settings.suite}: regret after {UNITS[scores.against]} (lower is better: 0 is "
         "the best possible, 1 the median configuration at its end)",
         ("method", *_heads(scores.costs), "area", "seconds"),
         tuple(
@@ -188,8 +217,7 @@ def _rank_table(scores: CurveScores) -> TextTable:
     ranks = ranks_by_task(scores.regrets)
     return TextTable(
         f"{scores.settings.suite}-rank",
-        f"{scores.settings.suite}: average rank after the cost of n complete runs (lower is "
-        "better)",
+        f"{scores.settings.suite}: average rank after {UNITS[scores.against]} (lower is better)",
         ("method", *_heads(scores.costs)),
         tuple(
             (name, *cells)
@@ -207,8 +235,8 @@ def _figure(scores: CurveScores) -> "Figure":
             PlotLine(*line)
             for line in zip(scores.grid.methods, band.mean, band.low, band.high, strict=True)
         ],
-        title=f"{scores.settings.suite}: regret against cost\n(mean over {scores.averaging_note}, "
-        "95% confidence)",
+        title=f"{scores.settings.suite}: regret against {scores.against}\n"
+        f"(mean over {scores.averaging_note}, 95% confidence)",
         ylabel="regret (1 is the median configuration)",
         log=True,
         costs=scores.costs,

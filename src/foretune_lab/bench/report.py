@@ -43,6 +43,7 @@ def report(
     at: Sequence[float] | None = None,
     methods: Sequence[str] | None = None,
     baseline: str | None = None,
+    against: str = "cost",
     figures: bool = True,
 ) -> BenchReport:
     """Write `report.md`, one CSV a table and one PNG and SVG a figure into the folder `out`.
@@ -53,11 +54,13 @@ def report(
             how many complete runs on learning curves (`COSTS` where None).
         methods: which to compare, in this order; all, in the registry's order, where None.
         baseline: what RED compares with; `random`, or else the first method, where None.
+        against: on learning curves what is spent: `cost` (complete runs), `steps`, `seconds`, or
+            `clock` (complete runs, on the clock of several workers).
         figures: False to write tables only, which takes much less time.
     """
     merged = merge([read(path) for path in results])
     if any(suite.settings.curves is not None for suite in merged):
-        made = report_on_curves(merged, at, methods, figures=figures)
+        made = report_on_curves(merged, at, methods, against=against, figures=figures)
         return _write(out, made.tables, made.figures, made.text)
     trials = _whole(CHECKPOINTS if at is None else at)
     suites = [curves_of(suite, methods or _in_the_registrys_order(suite)) for suite in merged]

@@ -206,12 +206,21 @@ def run_command(
 )
 @click.option("--methods", metavar="A,B,C", help="Only these methods, in this order.")
 @click.option("--baseline", help="What relative errors are compared with.")
+@click.option(
+    "--against",
+    type=click.Choice(["cost", "steps", "seconds", "clock"]),
+    default="cost",
+    show_default=True,
+    help="On learning curves, what is spent: complete runs (cost), steps, recorded seconds, or "
+    "complete runs on the clock that several workers share.",
+)
 def report_command(
     results: tuple[Path, ...],
     out: Path | None,
     at: str | None,
     methods: str | None,
     baseline: str | None,
+    against: str,
 ) -> None:
     """Write tables and plots of RESULTS, and show the tables here.
 
@@ -230,6 +239,7 @@ def report_command(
         at=None if at is None else _checkpoints(at),
         methods=_names(methods),
         baseline=baseline,
+        against=against,
     )
     click.echo(made.text)
     click.echo(f"Written to {folder}: {made.page.name}, {len(made.figures)} figures, CSV tables")

@@ -14,6 +14,7 @@ from foretune.methods.stopping import StepRange, make_policy
 from foretune.search import METHODS, Design, Method, Optimizer, method
 from foretune_lab.bench.curve_replay import (
     ROW,
+    SPENT,
     CurveCosts,
     CurveRun,
     curve_task,
@@ -53,7 +54,7 @@ def test_complete_runs_cost_one_each(out: Path) -> None:
     made = run(out, past([[0.1, 0.2, 0.3]]), ["random"], CurveCosts(5))
     assert made.rows["cost"].tolist() == [1, 2, 3]
     assert made.rows["best"].min() == 0.1
-    assert list(made.rows.columns) == ROW
+    assert list(made.rows.columns) == ROW + SPENT
     pd.testing.assert_frame_equal(read(out).rows, made.rows)
 
 
@@ -277,6 +278,34 @@ def test_a_report_has_means_over_tasks_and_their_intervals(tmp_path: Path, out: 
     }
     names = {path.name for path in (tmp_path / "report").iterdir()}
     assert {"suite-regret.csv", "suite-rank.csv", "suite-regret-against-cost.png"} <= names
+
+
+def test_what_is_spent_is_told_in_steps_in_seconds_and_on_the_clock(out: Path) -> None:
+    """A step takes 1, 2 or 4 seconds. Two workers begin two of the three trials at once.
+
+    The first to end begins the third trial, whose first step is paid for when the second ends.
+    """
+    experience = past([[0.1, 0.2, 0.3]], pace=[1.0, 2.0, 4.0])
+    rows = run(out, experience, ["random"], CurveCosts(5, workers=2)).rows
+    assert rows["steps"].tolist() == [2 * LAST, 2 * LAST + 1, 3 * LAST]
+    assert rows["clock"].tolist() == [1, 1, 2]
+    assert rows["seconds"].iloc[-1] == (1 + 2 + 4) * LAST
+    folder = out.with_suffix(".report")
+    made = report([out], folder, at=[9, 18, 27], against="steps", figures=False)
+    table = next(each for each in made.tables if each.name.endswith("-regret"))
+    assert table.columns[1:4] == ("n=9", "n=18", "n=27")
+    assert table.rows[0][1] == "1.000 ± -"
+    assert table.rows[0][3] == "0.000 ± -"
+    clock = report([out], folder, at=[1, 2], against="clock", figures=False)
+    table = next(each for each in clock.tables if each.name.endswith("-regret"))
+    assert table.rows[0][2] == "0.000 ± -"
+
+
+def test_a_report_against_what_was_not_recorded_is_refused(tmp_path: Path, out: Path) -> None:
+    made = run(out, past([[0.1, 0.2]]), ["random"], CurveCosts(1))
+    save(replace(made, rows=made.rows.drop(columns=SPENT)), out)
+    with refuses("spent-not-recorded", value="seconds"):
+        report([out], tmp_path / "report", against="seconds")
 
 
 def test_trials_and_curves_are_reported_apart(tmp_path: Path, out: Path) -> None:
