@@ -34,7 +34,7 @@ CANDIDATES, FACTOR = 27, 3
 def boosting() -> tuple[Any, dict[str, Any], dict[str, Any]]:
     space = {
         "learning_rate": loguniform(0.005, 1.0),
-        "max_leaf_nodes": randint(3, 64),
+        "max_leaf_nodes": randint(3, 32),
         "min_samples_leaf": randint(1, 60),
         "l2_regularization": loguniform(1e-6, 1e2),
         "max_features": uniform(0.1, 0.9),
@@ -51,16 +51,16 @@ def kernel() -> tuple[Any, dict[str, Any], dict[str, Any]]:
 
 def hard_classes() -> tuple[np.ndarray, np.ndarray]:
     return make_classification(
-        2_500, 20, n_informative=8, n_clusters_per_class=4, flip_y=0.05, random_state=0
+        1_500, 20, n_informative=8, n_clusters_per_class=4, flip_y=0.05, random_state=0
     )
 
 
 TABLES: dict[str, Callable[[], Any]] = {
-    "digits": lambda: load_digits(return_X_y=True),
     "breast_cancer": lambda: load_breast_cancer(return_X_y=True),
     "made_20_columns": hard_classes,
+    "digits": lambda: load_digits(return_X_y=True),
 }
-PROGRAMS = {"boosting": boosting, "svc": kernel}
+PROGRAMS = {"svc": kernel, "boosting": boosting}
 
 
 def run(table: str, program: str, tool: str, seed: int) -> dict[str, float]:
@@ -91,8 +91,8 @@ def main() -> None:
     given = parser.parse_args()
     lines = given.out.read_text().splitlines() if given.out.exists() else []
     known = dict(json.loads(line) for line in lines)
-    for table in TABLES:
-        for program in PROGRAMS:
+    for program in PROGRAMS:
+        for table in TABLES:
             found = {}
             for tool in ("foretune", "scikit-learn"):
                 for seed in range(given.seeds):

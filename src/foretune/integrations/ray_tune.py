@@ -96,6 +96,8 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         """Of running trials: under which id the optimiser waits for them."""
         self._ended: list[str] = []
         """Of trials that have ended: Tune's ids, in the order of their ends."""
+        self._last_results: dict[str, dict[str, Any]] = {}
+        """{Tune's id of a running or paused trial: its last report}"""
         self._optimizer: Optimizer | None = None
         self._warned = False
 
@@ -130,8 +132,10 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
     ) -> None:
         """Learn how a trial ended: with its last report, or with none."""
+        last = self._last_results.pop(trial_id, None)
         if trial_id not in self._ids:
             return
+        result = last if result is None else result
         metric, mode = self._metric_and_mode()
         value = None if error or result is None else self._read_metric(metric, result)
         trial = self._trials[trial_id]
@@ -142,7 +146,8 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         self._get_optimizer().tell([_outcome_of(trial, id_=self._ids.pop(trial_id))])
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
-        """Reports on the way are not looked at."""
+        """Keep the last report: Tune gives none when a scheduler stops a paused trial."""
+        self._last_results[trial_id] = result
 
     def save(self, checkpoint_path: str) -> None:
         """Write all trials to a file (JSON)."""

@@ -40,8 +40,8 @@ class CandidateLoop:
     """Asks an optimiser for batches of candidates, and tells it their losses.
 
     With a resource, the candidates of all batches are evaluated with the fewest resources first.
-    The best of them are evaluated again with more. The optimiser learns from the first iteration,
-    where the losses of all candidates are comparable.
+    The best of them are evaluated again with more. The optimiser is not told their losses: with few
+    resources, candidates that learn fast look best, and it would suggest only more of these.
     """
 
     optimizer: Optimizer
@@ -100,7 +100,7 @@ class CandidateLoop:
         losses = -scores_of(results, self.metrics)[-len(batch) :]
         failed = self.failed[-len(batch) :]
         self._losses += np.where(failed, np.nan, losses[:, 0]).tolist()
-        if batch[0].iteration == 0:
+        if self.resource is None:
             self.optimizer.tell(
                 Told(tuple(row), id=candidate.suggestion.id, status=_status(bad))
                 for candidate, row, bad in zip(batch, losses.tolist(), failed, strict=True)
@@ -111,7 +111,7 @@ class CandidateLoop:
         self.missing += range(len(self.tried), len(self.tried) + len(batch))
         self.record(batch, [True] * len(batch))
         self._losses += [math.nan] * len(batch)
-        if batch[0].iteration == 0:
+        if self.resource is None:
             self.optimizer.tell(
                 Told(np.nan, id=each.suggestion.id, status=Status.FAILED) for each in batch
             )
