@@ -18,6 +18,30 @@ def test_a_log_gets_one_line_of_work_that_takes_long(capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_a_log_is_not_silent_while_one_short_piece_of_work_follows_another(capsys):
+    progress = TerminalProgress(slow_seconds=0.6)
+    began = time.monotonic()
+    for what in ("reading", "looking", "preparing", "fitting"):
+        progress.start(what, None)
+        time.sleep(0.4)
+    progress.stop()
+    lines = capsys.readouterr().err.splitlines()
+    most = (time.monotonic() - began) / 0.6 + 1
+    assert 1 <= len(lines) <= most
+    assert all(line.endswith(": this takes a while") for line in lines)
+
+
+def test_the_lines_of_long_work_come_at_growing_gaps(capsys):
+    progress = TerminalProgress(slow_seconds=0.05)
+    progress.start("learning", None)
+    time.sleep(1.0)
+    progress.stop()
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "learning: this takes a while"
+    assert 2 <= len(lines) <= 6  # after 0.05, 0.1, 0.2, 0.4 and 0.8 s, if nothing is late
+    assert all(line.endswith(" s so far") for line in lines[1:])
+
+
 def test_a_log_gets_nothing_of_work_that_is_quick(capsys):
     progress = TerminalProgress(slow_seconds=0.2)
     for what in ("reading", "learning"):

@@ -10,9 +10,11 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 SLOW_SECONDS = 2.0
-"""Work that takes longer gets a line in a log."""
-AGAIN_SECONDS = 10.0
-"""It gets another line each time that so many more seconds have passed."""
+"""A log is not silent for longer while a command begins its work."""
+SHORT_SECONDS = 0.2
+"""Work that takes less gets no line, also if the log has been silent for long."""
+LONGEST_GAP_SECONDS = 10.0
+"""The gaps between the lines of one piece of work double up to this."""
 
 
 class TerminalProgress:
@@ -75,23 +77,32 @@ class TerminalProgress:
 class _LogLines(threading.Thread):
     """A thread that logs from time to time that work goes on, until it is cancelled."""
 
+    last_said = time.monotonic()
+    """When the log got its last line, or this process began."""
+
     def __init__(self, what: str, slow_seconds: float) -> None:
         super().__init__(daemon=True)
         self._what, self._slow_seconds, self._ended = what, slow_seconds, threading.Event()
         self.start()
 
     def run(self) -> None:
-        """Write lines, but none about quick work."""
-        began = time.monotonic()
-        if self._ended.wait(self._slow_seconds):
+        """Write lines, but none about quick work. Much quick work together is not silent either."""
+        began, gap = time.monotonic(), self._slow_seconds
+        silent = began - _LogLines.last_said
+        if self._ended.wait(max(gap - silent, min(gap, SHORT_SECONDS))):
             return
-        _say(f"{self._what}: this takes a while")
-        while not self._ended.wait(AGAIN_SECONDS):
-            _say(f"{self._what}: {time.monotonic() - began:.0f} s so far")
+        self._say(f"{self._what}: this takes a while")
+        while not self._ended.wait(gap):
+            self._say(f"{self._what}: {time.monotonic() - began:.0f} s so far")
+            gap = min(2.0 * gap, LONGEST_GAP_SECONDS)
 
     def cancel(self) -> None:
         """Write no more lines."""
         self._ended.set()
+
+    def _say(self, line: str) -> None:
+        _LogLines.last_said = time.monotonic()
+        print(line, file=sys.stderr, flush=True)
 
 
 def _shows_a_bar() -> bool:
@@ -99,7 +110,3 @@ def _shows_a_bar() -> bool:
     from rich.file_proxy import FileProxy
 
     return isinstance(sys.stderr, FileProxy)
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

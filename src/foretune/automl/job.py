@@ -125,7 +125,11 @@ class _JobRun:
             found = SearchResult(plan=plan, options=self._options, about=about)
             result = self._stand_in(found, NO_SEARCH)
         else:
-            found = self._search(plan, data)
+            self._listener.progress.start("preparing the search", None)
+            try:
+                found = self._search(plan, data)
+            finally:
+                self._listener.progress.stop()
             self._listener.search_ended(found)
             result = self._make_model(found, data)
         self._listener.on_finish(result)
@@ -188,6 +192,7 @@ class _JobRun:
             )
             journal = Memory.of_user().begin(about) if self._job.remember else None
             events = _TrialEvents(self._listener, plan.metric, journal)
+            self._listener.progress.stop()
             with self._time_stage("searching"):
                 try:
                     ending, relied_on = run_trials(
