@@ -30,7 +30,7 @@ PredictRows: TypeAlias = Callable[[Member, Scorer, Table, Floats], Predictions]
 
 @dataclass(frozen=True, slots=True)
 class ColumnImportance:
-    """How much worse a pipeline scores without a column."""
+    """The loss of a pipeline without a column, measured by shuffles."""
 
     column: str
     lost: float

@@ -15,28 +15,27 @@ from foretune.errors import UsageError
 from foretune.tables import RowStructure, RowStructureKind, Splits, Table, Task
 
 FEW_GROUPS = 100
-"""Where rows belong together in fewer groups than this, one split of them is noisy, however many
-rows there are.
-"""
+"""With fewer groups of rows than this, a single split is noisy, however many rows there are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """How a configuration is scored.
+    """Says how a configuration is scored.
 
-    Tables with fewer than `cross_validated_below` rows are cross-validated with `folds` folds;
-    of larger ones, a third is held out once, because then the noise of one split is small beside
-    the differences between configurations. Classes keep their shares in every part. Rows that
-    belong together stay so, and rows in order are scored by what came before them.
+    Tables with fewer than `cross_validated_below` rows are cross-validated with `folds` folds. For
+    larger tables, a third of the rows is held out once: the noise of one split is then smaller than
+    the differences between configurations. Classes keep their shares in every part. Rows of one
+    group stay together. Rows in order are scored by models that learnt from earlier rows.
     """
 
     metrics: tuple[str, ...]
-    """The first one is what is optimised."""
+    """The search optimises the first one."""
     folds: int = 5
     cross_validated_below: int = 2500
     seed: int = 0
     shares: tuple[float, ...] = ()
-    """Of the classes, where the model chooses by them: its metrics are measured so as well."""
+    """The shares of the classes, if the model chooses classes by them. Metrics are then measured in
+    this way as well."""
 
     def __post_init__(self) -> None:
         if self.folds < 2 or not self.metrics:
@@ -108,9 +107,10 @@ class EvaluationScore:
     """The scores of one evaluation."""
 
     values: dict[str, float]
-    """The mean over the folds that define a metric; without metrics that none does.
+    """The mean over the folds that define a metric. Metrics that no fold defines are left out.
 
-    Metrics of classes are of the most probable one, and with shares also by these (`by_shares`).
+    Metrics of classes use the most probable class, and with shares also the class that these choose
+    (`by_shares`).
     """
     folds: dict[str, tuple[float, ...]]
     seconds: float

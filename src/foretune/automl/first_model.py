@@ -27,17 +27,18 @@ T = TypeVar("T")
 
 MOST_ROWS = 10_000
 MOST_CELLS = 1_000_000
-"""Of the rows that the first model learns from: wide tables give it fewer rows."""
+"""The most cells that the first model learns from, so wide tables give it fewer rows."""
 MOST_WIDE_CELLS = 3_000_000
-"""The same for a wide table, of which the model learns from selected columns."""
+"""The most cells of a wide table, because the model learns from selected columns only."""
 LEAST_ROWS = 100
 SHARE = 0.15
 LEAST_SECONDS = 5.0
-"""How much of the time, or how many seconds if that is more, its fitting may take."""
+"""Fitting may take this share of the time, or these seconds if they are more."""
 CLEARLY = 0.05
-"""Of what another model gains over the baseline, by how much the first one must be better."""
+"""The first model replaces another one if it is better by this share of what the other one gains
+over the baseline."""
 HELD_OUT = 3
-"""One of so many rows is held out, to score the first model."""
+"""One row of this many is held out, to score the first model."""
 
 
 @dataclass(frozen=True)
@@ -47,16 +48,16 @@ class FirstModel:
     model: Model
     metric: str
     score: float
-    """On rows that it has not learnt from."""
+    """The score on rows that it has not learnt from."""
     rows: int
-    """How many it has learnt from."""
+    """The number of rows that it has learnt from."""
     baseline: float
-    """What a model scores that always predicts the same."""
+    """The score of a model that always predicts the same."""
     is_baseline: bool
-    """Whether it is such a model."""
+    """Whether this model always predicts the same."""
 
     def is_clearly_better(self, score: float) -> bool:
-        """Whether its score is better than another one by more than chance explains."""
+        """Return whether its score is better than another one by more than chance explains."""
         sign = SCORERS[self.metric].metric.sign
         return sign * (score - self.score) > CLEARLY * abs(self.baseline - score)
 
@@ -72,7 +73,7 @@ class FirstModel:
 
     @property
     def summary(self) -> str:
-        """What it is, in a sentence for people."""
+        """A sentence for people that describes the model."""
         score = f"{self.metric} {self.score:.4g}"
         if self.is_baseline:
             always = describe_guess(self.metric, self.model.task)
@@ -83,18 +84,18 @@ class FirstModel:
 
 @dataclass
 class FirstModelKeeper:
-    """Makes the first model of a fit that has a time, once, and keeps it in the model's file.
+    """Makes the first model of a fit with a time limit, once, and keeps it in the model's file.
 
-    The model of an earlier fit stays in its place meanwhile: it may be a better one.
+    If the file holds the model of an earlier fit, that one stays for now: it may be better.
     """
 
     path: Path
     clock: TimeBudget
     fit: FitPipeline = refit
-    """How its pipeline is fitted."""
+    """The function that fits its pipeline."""
     kept: FirstModel | None = None
     seconds: float = 0.0
-    """When it was ready, since the command began."""
+    """The seconds from the start of the command until it was ready."""
     is_saved: bool = False
 
     def make(self, plan: FitPlan, target: str) -> FirstModel:
@@ -156,14 +157,14 @@ def fit_first_model(
 
 
 def call_within(seconds: float, function: Callable[[], T]) -> T | None:
-    """What a function returns; None if it fails or takes longer.
+    """Return the result of a function, or None if it fails or takes longer.
 
-    A function that takes longer is left to itself in a thread that ends with the process.
+    A function that takes longer goes on in a thread that ends with the process.
     """
     found: list[T] = []
 
     def call() -> None:
-        # Whatever goes wrong with a quick model, there are others after it.
+        # If a quick model fails, the search still finds others.
         try:
             found.append(function())
         except Exception:
@@ -176,7 +177,7 @@ def call_within(seconds: float, function: Callable[[], T]) -> T | None:
 
 
 def _fit(plan: FitPlan, table: Table, fit: FitPipeline) -> tuple[Member, float, int]:
-    """The pipeline, its score on held-out rows, and how many rows it has learnt from."""
+    """Return the pipeline, its score on held-out rows, and the number of rows it learnt from."""
     learn, held = _parts(table)
     member = fit(_config(plan), table.rows(learn), seed=plan.protocol.seed)
     scorer = plan.protocol.scorers(table.task)[plan.metric.name]
@@ -185,7 +186,7 @@ def _fit(plan: FitPlan, table: Table, fit: FitPipeline) -> tuple[Member, float, 
 
 
 def _parts(table: Table) -> tuple[Any, Any]:
-    """Rows to learn from and rows to score; each class is in both parts where it can be."""
+    """Return the rows to learn from and the rows to score. Both have every class, if possible."""
     order = np.argsort(table.y, kind="stable")
     held = np.zeros(len(table), dtype=np.bool_)
     held[order[1::HELD_OUT]] = True

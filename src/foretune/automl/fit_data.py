@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FitData:
-    """What a fit learns from, and what its model is tested on."""
+    """The table that a fit learns from, and the table that its model is tested on."""
 
     table: Table
     target: str
     test: "pd.DataFrame | None" = None
     notes: Sequence[str] = ()
-    """What was assumed about the tables, in sentences for people."""
+    """The assumptions about the tables, as sentences for people."""
 
 
 UseSample: TypeAlias = Callable[[FitData], None]
@@ -39,7 +39,7 @@ UseSample: TypeAlias = Callable[[FitData], None]
 
 
 class DataSource(Protocol):
-    """Where the table of a fit comes from."""
+    """The source of the table of a fit."""
 
     def read(self, clock: TimeBudget, progress: Progress, use_sample: UseSample) -> FitData:
         """Read the table, or a sample of it if there is no time for all of it."""

@@ -1,4 +1,4 @@
-"""Where a fit keeps its files.
+"""The files that a fit keeps in its folder.
 
     FOLDER/table-ID.npz     the rows that trials are scored on, for the worker processes
     FOLDER/study.db         the trials, as an Optuna study (if no other store is given)

@@ -26,7 +26,7 @@ class SearchResult:
     ending: Ending = "time"
     knowledge: FitKnowledge | None = None
     relied_on: str = ""
-    """What the method relied on, in a sentence."""
+    """A sentence that says what the method relied on."""
     timings: tuple[tuple[str, float], ...] = ()
     """The names and seconds of the parts of the fit."""
 
@@ -47,9 +47,9 @@ class StandIn:
 
     first: FirstModel
     reason: str
-    """Why there is no final model."""
+    """The reason why there is no final model."""
     is_earlier_model: bool
-    """Whether the model of an earlier fit of the same table stays, and not the first model."""
+    """Whether it is the model of an earlier fit of the same table, and not the first model."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ SECONDS_HERE = 10.0
 """Pipelines that take less together are fitted in this process: workers would first have to
 start."""
 START_SECONDS = 3.0
-"""How long workers take to start."""
+"""The time in which workers start."""
 MOST_GROWTH_HERE = 2.0
 """This process fits at most this many times the rows of a trial, because a trial says little about
 the time and memory that many more rows take."""
@@ -27,7 +27,7 @@ class FitTimeModel:
 
     plan: FitPlan
     fits: int
-    """How many fits a trial makes: one for each part that is held out."""
+    """The number of fits in a trial: one for each part that is held out."""
     growth: float
     """The rows of the final model, divided by the rows of one fit in a trial."""
 

@@ -66,7 +66,7 @@ class Job:
     data: DataSource
     options: FitOptions = field(default_factory=FitOptions)
     folder: FitFolder | None = None
-    """Where the model, the trials and the study are kept; None keeps no files."""
+    """The folder of the model, the trials and the study; None keeps no files."""
     store: str | None = None
     """The URL of an Optuna storage for the trials; a file in the folder if not given."""
     transfer: bool = True
@@ -74,11 +74,11 @@ class Job:
     remember: bool = True
     """Whether the user's memory teaches the search, and the trials are added to it."""
     executor: ExecutorChoice | None = HERE
-    """Where trials run; None runs them in this process, without limits."""
+    """The kind of executor for trials; None runs them in this process, without limits."""
     began: float = field(default_factory=time.monotonic)
-    """When the time began, by the monotonic clock."""
+    """The start of the time, by the monotonic clock."""
     fit_pipeline: FitPipeline = refit
-    """How pipelines of the first and the final model are fitted."""
+    """The function that fits the pipelines of the first and the final model."""
 
     @property
     def clock(self) -> TimeBudget:
@@ -105,7 +105,7 @@ class Job:
 
 
 class _JobRun:
-    """One run of a job."""
+    """A single run of a job."""
 
     def __init__(self, job: Job, folder: FitFolder, listener: JobListener) -> None:
         self._job, self._options, self._listener = job, job.options, listener
@@ -215,7 +215,7 @@ class _JobRun:
 
     @contextmanager
     def _executor(self, plan: FitPlan) -> Iterator[TrialExecutor]:
-        """What evaluates configurations: on a file, or with the table in memory."""
+        """Open the executor that evaluates configurations, on a file or on the table in memory."""
         choice, rows = self._job.executor, fingerprint(plan.table)
         predictions = self._predictions(plan)
         in_memory = InMemoryEvaluator(plan.table, plan.protocol, predictions)
@@ -241,8 +241,7 @@ class _JobRun:
 
     def _study(self, plan: FitPlan, table: Table, task: str) -> Study:
         rows = len(plan.table)
-        # A study whose trials have fewer rows or splits because there is little time has a name of
-        # its own.
+        # If there is little time, trials have fewer rows or splits. Their study has its own name.
         fewer = "" if rows == usual_search_rows(table) else f" on {rows} rows"
         if plan.protocol.cross_validated_below == 0:
             fewer += " split once"
@@ -271,7 +270,7 @@ class _JobRun:
 
     @property
     def _fitters(self) -> int:
-        """How many processes of this machine fit the model: trials may run on others."""
+        """The number of processes of this machine that fit the model."""
         is_here = self._job.executor is not None and self._job.executor.is_here
         return self._options.jobs if is_here else 1
 
@@ -282,7 +281,7 @@ class _JobRun:
         try:
             return self._fit_and_save(found, data)
         except OtherTargetError:
-            raise  # The folder belongs to another fit by now.
+            raise  # Another fit has saved its model in the folder meanwhile.
         except (UsageError, MemoryError) as error:
             reason = TOO_LITTLE_MEMORY if isinstance(error, MemoryError) else str(error)
             if self._first.kept is not None:
@@ -299,7 +298,7 @@ class _JobRun:
         model_file, metric = self._folder.model, found.plan.metric
         if self._is_saved:
             check_same_target(model_file, data.target)
-            if best_first(found.trials, metric):  # No experience is without a success.
+            if best_first(found.trials, metric):  # An experience needs a success.
                 found.experience().save(self._folder.trials)
         with self._time_stage("fitting the model"):
             final = fit_final_model(self._model_request(found, data))
@@ -353,7 +352,7 @@ class _JobRun:
 
 
 class _TrialEvents(Watch):
-    """Hears of trials from the loop: writes them into the memory, then tells the listener."""
+    """Writes each trial of the loop into the memory, then tells the listener."""
 
     def __init__(self, listener: JobListener, metric: Metric, journal: FitJournal | None) -> None:
         self._listener, self._metric, self._journal = listener, metric, journal
@@ -363,8 +362,8 @@ class _TrialEvents(Watch):
         self._listener.trial_began(trial)
 
     def trial_ended(self, trial: Trial) -> None:
-        # Earlier trials are told of as well: a crash may have come between a trial's end and its
-        # way into the memory, which keeps every trial once.
+        # The loop reports earlier trials as well, because a crash may have come before they were
+        # in the memory. The memory keeps every trial once.
         if self._journal is not None:
             self._journal.add(trial.evaluation(self._journal.task))
         self._listener.trial_ended(trial)
@@ -375,7 +374,7 @@ class _TrialEvents(Watch):
 
 
 def _evaluation_fingerprint(plan: FitPlan) -> str:
-    """Return a fingerprint of all that decides what a configuration predicts: rows and splits.
+    """Return a fingerprint of the rows and splits, which decide what a configuration predicts.
 
     The same configurations are tried on many tables, and for several targets of one.
     """

@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 class JobListener:
-    """Hears of everything that happens in a job, in this order, and ignores it by default.
+    """Is called for every event of a job, in this order. By default, it does nothing.
 
-    Listeners only show or record. All that a job must do, such as writing the user's memory, it
-    does itself, whoever listens.
+    Listeners only show or record. The job itself does all that it must do, such as writing the
+    user's memory.
     """
 
     progress: Progress = SILENT
-    """Hears how far long work is: reading, learning from the past, fitting."""
+    """Shows the progress of long work: reading, learning from the past, fitting."""
 
     def on_start(self, plan: "FitPlan", data: "FitData") -> None:
         """The table was read, and the search was planned."""
 
     def first_model_ready(self, first: "FirstModel", seconds: float, path: "Path | None") -> None:
-        """There is a first model after these seconds; it is saved if there is a path."""
+        """The first model was ready after these seconds. If there is a path, it is saved there."""
 
     def search_began(self, plan: "FitPlan", data: "FitData") -> None:
         """The first trial is about to run."""
@@ -37,7 +37,7 @@ class JobListener:
         """A trial was begun or taken over by this process."""
 
     def trial_ended(self, trial: Trial) -> None:
-        """A trial of any process has ended; first come those that had ended before the run."""
+        """A trial of any process has ended. Trials that ended before this run come first."""
 
     def incumbent_changed(self, trial: Trial) -> None:
         """This trial is the best so far."""
@@ -49,7 +49,7 @@ class JobListener:
         """The final model is in its file."""
 
     def on_failure(self, found: "SearchResult", reason: str) -> None:
-        """The trials gave no model, and none stands in for it; an error follows."""
+        """There is no model from the trials and no other one in its place. An error follows."""
 
     def on_finish(self, result: "FitResult") -> None:
         """The job has its result."""

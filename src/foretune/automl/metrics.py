@@ -51,17 +51,17 @@ class Predictions:
 
 @dataclass(frozen=True, slots=True)
 class Scorer:
-    """A metric, and what it needs."""
+    """A metric, how it is computed, and the predictions that it needs."""
 
     metric: Metric
     task: Task
     score: Callable[[Predictions], float]
     needs_probabilities: bool = False
     compares_targets: bool = False
-    """Whether it is undefined for rows whose targets are all equal."""
+    """Whether the metric is undefined for rows whose targets are all equal."""
 
     def is_defined(self, y: Floats) -> bool:
-        """Return whether it is defined for rows with these targets."""
+        """Return whether the metric is defined for rows with these targets."""
         return differ(y) or not self.compares_targets
 
     def over_folds(self, scores: Sequence[float], targets: Sequence[Floats]) -> float:

@@ -101,7 +101,7 @@ class FitOptions:
 
 @dataclass(frozen=True, slots=True)
 class FitPlan:
-    """How a table will be searched."""
+    """The decisions about the search of a table."""
 
     shipped: ShippedSpace
     space: Space
@@ -162,7 +162,7 @@ def _choose_space(table: Table, name: str | None) -> ShippedSpace:
 
 @dataclass(frozen=True, slots=True)
 class _Aim:
-    """What the search optimises."""
+    """The aim of a search."""
 
     metric: str
     why: str

@@ -45,7 +45,7 @@ WITH_GAPS = {
 
 @dataclass(frozen=True, slots=True)
 class PredictionOptions:
-    """What to write, and how."""
+    """The columns to write, and their form."""
 
     probabilities: bool = False
     """Whether to write one column for each class, named TARGET=CLASS."""

@@ -26,12 +26,13 @@ def check_ready(
     *,
     store: str | None = None,
 ) -> None:
-    """Refuse what could only fail later, or replace the model of another target: a method,
-    packages, a folder, a store, a test table.
+    """Refuse options that would fail later, or would replace the model of another target.
+
+    It checks the method, the packages, the folder, the store and the test table.
     """
     method(options.method)
     for package in ("optuna", "skops"):
-        # Looked for only: importing skops takes a second, which belongs to the end of the search.
+        # The package is not imported: importing skops takes a second, at the end of the search.
         if find_spec(package) is None:
             raise MissingExtraError(package, "automl", "foretune fit")
     _check_writable(folder.folder)
@@ -53,14 +54,14 @@ def check_ready(
 
 
 def check_same_target(model: Path, target: str) -> None:
-    """Refuse a folder whose model predicts another column: this one would take its folder.
+    """Refuse a folder that holds the model of another target.
 
-    Looked at before the search, and again before saving: another fit may have saved meanwhile.
+    A job checks this before the search and before saving, because another fit may save meanwhile.
     """
     try:
         before = Model.read_header(model)["target"]
     except (UsageError, LookupError, OSError):
-        return  # There is none, or none of ours that could be lost.
+        return  # There is no model of Foretune that could be lost.
     if before != target:
         raise OtherTargetError(
             f"a folder holds the model of one target, but '{model}' predicts '{before}', and here "

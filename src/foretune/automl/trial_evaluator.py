@@ -1,4 +1,4 @@
-"""What evaluates the configuration of a trial, in this process or in a worker process."""
+"""Evaluates the configuration of a trial, in this process or in a worker process."""
 
 import os
 from contextlib import suppress
@@ -31,7 +31,7 @@ class InMemoryEvaluator:
 
     def __call__(self, config: Config) -> dict[str, float]:
         """Return the values of all metrics."""
-        # Not `Path.is_dir`, which raises if the folder belongs to a user who lets nobody look.
+        # `Path.is_dir` would raise if this user may not look into the folder.
         folder = self.predictions if self.predictions and os.path.isdir(self.predictions) else None
         score = evaluate(config, self.table, self.protocol, keep_predictions=folder is not None)
         if folder is not None and score.predictions is not None:

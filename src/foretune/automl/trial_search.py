@@ -27,24 +27,24 @@ from foretune.space import Encoded
 from foretune.tables import description
 
 TrialExecutor: TypeAlias = Executor[dict[str, Any], dict[str, float]]
-"""What runs trials: this process, worker processes, or a Ray cluster."""
+"""Runs trials in this process, in worker processes, or on a Ray cluster."""
 Ending: TypeAlias = Literal["trials", "time", "exhausted", "stopped"]
-"""Why a search ended; `stopped` is Ctrl-C."""
+"""The reason why a search ended; `stopped` is Ctrl-C."""
 
 
 class StoppedBeforeAnyTrial(KeyboardInterrupt):
-    """Ctrl-C before a trial had ended."""
+    """The user pressed Ctrl-C before a trial had ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class StartKnowledge:
-    """What is known before the first trial."""
+    """The knowledge with which a search begins."""
 
     prior: Prior
     start: Encoded | None
-    """What is tried first; None if the method begins in its own way."""
+    """The first configurations; None if the method chooses them itself."""
     meta_features: Mapping[str, float]
-    """Those of the table."""
+    """The meta-features of the table."""
 
 
 def describe_fit(plan: FitPlan, task: str) -> FitDescription:
@@ -56,7 +56,8 @@ def describe_fit(plan: FitPlan, task: str) -> FitDescription:
 def load_knowledge(plan: FitPlan, task: str, *, own: bool) -> FitKnowledge | None:
     """Load what past datasets teach a search; None if there are none.
 
-    task: that of the table itself, whose records teach nothing. own: whether the user's fits do.
+    task: the task of the table itself, whose records are left out. own: whether the user's own fits
+    teach the search.
     """
     found = FitKnowledge.for_space(
         plan.shipped.name, metric=plan.metric.name, own=own, without=task, space=plan.space

@@ -1,4 +1,4 @@
-"""What a worker process keeps between its jobs: libraries and open tables."""
+"""Libraries and open tables, which a worker process keeps between its jobs."""
 
 from functools import lru_cache
 from importlib import import_module

@@ -29,7 +29,7 @@ DEEPEST = 16
 MOST_BORDERS = 254
 MOST_DIMENSIONS = 10_000
 MOST_LEVELS = 12
-"""How deep lists and objects may be nested in CatBoost's texts about its trees."""
+"""The deepest nesting of lists and objects in CatBoost's texts about its trees."""
 
 
 def check_catboost(content: bytes) -> None:

@@ -16,7 +16,7 @@ Node = dict[str, Any]
 ReadEntry = Callable[[str], bytes]
 """Takes the name of an entry of the archive and returns its bytes."""
 CATBOOST_STATE = frozenset(("__model", "_prediction_values_change", "_loss_value_change"))
-"""What the state of a CatBoost model holds beside its parameters."""
+"""The parts of the state of a CatBoost model beside its parameters."""
 
 
 def check_boosters(description: Any, read: ReadEntry) -> None:

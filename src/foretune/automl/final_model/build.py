@@ -30,8 +30,8 @@ NONE_SOUND = (
     "All pipelines of the best trials are worse than a guess on rows they have learnt from."
 )
 MOST_TRIED = 5
-"""How many of the best trials are tried, one after the other, until one can be fitted. Each may
-take long, and usually all fail for the same reason."""
+"""The most trials that are tried, the best first, until one can be fitted. Each may take long, and
+usually all fail for the same reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class FinalModel:
     blended: float | None = None
     """The score of the blend on out-of-fold predictions; None if there is one pipeline."""
     remark: str = ""
-    """What the model lacks, or why it is not a blend."""
+    """A sentence that says what the model lacks, or why it is not a blend."""
     interrupted: bool = False
     """Whether Ctrl-C ended the fitting, so that the model lacks members."""
 

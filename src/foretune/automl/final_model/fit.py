@@ -52,16 +52,16 @@ class FinalModelRequest:
     is_saved: bool = False
     """Whether the model must fit into a file."""
     processes: int | None = None
-    """How many processes fit slow pipelines within limits; None to fit all in this process."""
+    """The number of processes that fit slow pipelines within limits; None to fit all here."""
     folder: Path = Path()
-    """Where the processes read the table."""
+    """The folder where the processes read the table."""
     memory_bytes: int | None = None
     """The memory limit of a process that fits as many rows as a trial does."""
     progress: Progress = SILENT
     fit: FitPipeline = refit
     """The function that fits a pipeline."""
     contention: float = field(default_factory=contention)
-    """How many times longer work takes because the machine is busy."""
+    """The factor by which work takes longer because the machine is busy."""
 
 
 def fit_final_model(request: FinalModelRequest) -> FinalModel:

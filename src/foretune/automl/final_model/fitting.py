@@ -55,7 +55,7 @@ pipeline in memory."""
 
 @dataclass(frozen=True, slots=True)
 class FitLimits:
-    """What fitting a model may use."""
+    """The processes, time and space that fitting a model may use."""
 
     workers: FitWorkers | None = None
     """The processes that fit slow pipelines within limits; None to fit all in this process."""
@@ -65,7 +65,7 @@ class FitLimits:
     largest_file: float = LARGEST.whole
     """The most bytes of that file."""
     deadline: float = math.inf
-    """When the model should be ready, by the monotonic clock. Only the best trial may be later."""
+    """The time at which the model should be ready, by `now`. Only the best trial may be later."""
     must_end: bool = False
     """Whether even the best trial must end by then, because there is another model to use."""
     fit: FitPipeline = refit

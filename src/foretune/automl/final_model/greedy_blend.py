@@ -17,7 +17,7 @@ from foretune.errors import UsageError
 from foretune.tables import Task
 
 ROUNDS = 50
-"""How many times a model is added after the first few."""
+"""The number of times that a model is added after the first few."""
 PATIENCE = 10
 """Selection stops after this many additions without improvement."""
 

@@ -37,7 +37,7 @@ class ChosenMember:
 
 @dataclass(frozen=True, slots=True)
 class BlendOptions:
-    """How a model may blend several trials."""
+    """The limits of a blend of several trials."""
 
     most: int
     """The most trials in the blend."""

@@ -25,7 +25,7 @@ from foretune.errors import UsageError
 
 ENTRY = "foretune.json"
 DESCRIPTION = "schema.json"
-"""Where skops describes the objects of an archive."""
+"""The entry in which skops describes the objects of an archive."""
 KIND = "foretune model"
 VERSION = 1
 SMALLER = "blend fewer pipelines, or choose other estimators"

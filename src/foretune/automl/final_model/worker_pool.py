@@ -37,7 +37,7 @@ LOCK_FILE = "alive"
 MOST_BYTES_AT_ONCE = 400 * 2**20
 """The most bytes of tables that all processes load; a pipeline takes about four times its table."""
 LOOK_SECONDS = 0.5
-"""How often to ask whether the remaining pipelines are still needed."""
+"""The seconds between two questions whether the remaining pipelines are still needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class FitWorkers:
 
     workers: int
     folder: Path
-    """Where the workers read the table."""
+    """The folder where the workers read the table."""
     memory_bytes: int | None = None
     """The limit of a process that fits as many rows as a trial does; None is without a limit."""
     fit: FitPipeline = refit

@@ -1,1 +1,1 @@
-"""What a search begins with: what ships, the user's memory, and priors learnt from both."""
+"""The knowledge with which a search begins: it is shipped, remembered, or learnt from both."""

@@ -134,8 +134,8 @@ class Bundle:
     folder: Path
     spaces: Mapping[str, SpaceLessons] = field(default_factory=dict)
     forgotten: Mapping[str, int] = field(default_factory=dict)
-    """How often the knowledge about a space was removed. A program that began to learn before the
-    last removal must not save its result."""
+    """The number of times that the knowledge about a space was removed. A program that began to
+    learn before the last removal must not save its result."""
 
     @classmethod
     def open(cls, folder: Path) -> "Bundle":

@@ -1,4 +1,4 @@
-"""What a search starts from: experience, priors and portfolios for the user's space and metric.
+"""The start of a search: experience, priors and portfolios for the user's space and metric.
 
 There are two folders of knowledge: the one that ships with the package, and the user's own. Both
 are about the whole space with every estimator, but a user may lack or exclude some estimators.

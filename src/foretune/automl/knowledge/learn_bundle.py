@@ -48,9 +48,9 @@ class LearningPlan:
     seconds: float = math.inf
     seed: int = 0
     site: ExecutorChoice = HERE
-    """Where the learning runs."""
+    """The kind of executor that learns."""
     jobs: int = 1
-    """How many priors are learnt at the same time."""
+    """The number of priors that are learnt at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
