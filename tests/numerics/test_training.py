@@ -5,7 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from foretune.numerics.training import advance, cache_compilation, start_descent
+from foretune.numerics import training
+from foretune.numerics.training import cache_compilation, start_descent
+
+advance = jax.jit(training.advance, static_argnums=0)
 
 
 def weighted_bowl(point: jax.Array, weight: jax.Array) -> jax.Array:
@@ -37,10 +40,14 @@ def test_many_arrays_move_as_each_would_by_adam() -> None:
 
     found = advance(loss, start_descent(params), jnp.asarray([1.0, 2.0, 3.0]), rates).params
 
+    @jax.jit
+    def by_optax(params: dict, moments: optax.OptState, weight: float, rate: float) -> tuple:
+        updates, moments = optax.scale_by_adam().update(jax.grad(loss)(params, weight), moments)
+        return jax.tree.map(lambda old, update: old - rate * update, params, updates), moments
+
     moments = optax.scale_by_adam().init(params)
     for weight, rate in zip([1.0, 2.0, 3.0], rates, strict=True):
-        updates, moments = optax.scale_by_adam().update(jax.grad(loss)(params, weight), moments)
-        params = jax.tree.map(lambda old, update, by=rate: old - by * update, params, updates)
+        params, moments = by_optax(params, moments, weight, rate)
     jax.tree.map(lambda ours, theirs: np.testing.assert_allclose(ours, theirs, 1e-4), found, params)
 
 

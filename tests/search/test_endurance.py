@@ -29,7 +29,7 @@ def held() -> tuple[int, int]:
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs Linux")
 @pytest.mark.parametrize(
-    ("method", "rounds", "kilobytes"), [("random", 400, 400), ("gp", 24, 400), ("auto", 24, 400)]
+    ("method", "rounds", "kilobytes"), [("random", 120, 200), ("gp", 10, 200), ("auto", 10, 200)]
 )
 def test_rounds_leave_trials_alone_behind(method: str, rounds: int, kilobytes: int) -> None:
     optimizer = Optimizer.of(SPACE, method=method)

@@ -101,9 +101,9 @@ def losses_met(trials: int) -> int:
 
 
 def test_a_search_on_plateaus_meets_more_of_them(monkeypatch) -> None:
-    with_it = losses_met(30)
+    with_it = losses_met(20)
     monkeypatch.setattr("foretune.search.outlook.learn_novelty", lambda *_: Novelty(None))
-    assert with_it > losses_met(30)
+    assert with_it > losses_met(20)
 
 
 def test_distances_to_earlier_trials_are_those_to_all_of_them() -> None:

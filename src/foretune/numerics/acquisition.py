@@ -1,7 +1,7 @@
 """Acquisition functions, each once: how promising a candidate is. Higher is better.
 
-All take means and standard deviations of a minimised loss, each (m,), and are finite for every
-finite input, a standard deviation of zero included.
+All read means and standard deviations (m,) of a minimised loss. They are finite for every finite
+input, also for a standard deviation of zero.
 """
 
 import numpy as np
@@ -10,28 +10,28 @@ from scipy.special import erfcx, ndtr
 from foretune._base.arrays import Floats
 
 SMALLEST_STD = 1e-150
-"""Stands for a standard deviation of zero, where only the sign of the improvement matters."""
+"""Replaces a standard deviation of zero, because then only the sign of the improvement counts."""
 
 SMALLEST_IMPROVEMENT = 1e-300
-"""Stands for an improvement of zero, of which there is no logarithm."""
+"""Replaces an improvement of zero, which has no logarithm."""
 
 _LOG_SQRT_2PI = 0.5 * float(np.log(2.0 * np.pi))
 _LOWEST_V, _HIGHEST_V = -1e150, 1e300
-"""Beyond them the square of v, or v itself, would overflow."""
+"""Beyond these limits v or its square would overflow."""
 
 
 def log_expected_improvement(mean: Floats, std: Floats, best: float) -> Floats:
-    """log E[max(best - f, 0)] for f normal, exact far into the tail where the expectation is 0.
+    """Return log E[max(best - f, 0)] for normal f. It is exact far into the tail.
 
-    The logarithm keeps the order of candidates that all look hopeless, which the expected
-    improvement itself rounds to one and the same zero.
+    The logarithm keeps the order of hopeless candidates, whose expected improvements would all be
+    rounded to zero.
     """
     v, std = _scale_improvement(mean, std, best)
     return np.log(std) + log_h(v)
 
 
 def log_h(v: Floats) -> Floats:
-    """log(phi(v) + v Phi(v)), to nearly full precision for every v.
+    """Return log(phi(v) + v Phi(v)), to nearly full precision for every v.
 
     For v < 0 Mills' ratio m(t) = Phi(-t) / phi(t), t = -v, gives h = phi(v) (1 - t m(t)). As t
     grows 1 - t m(t) cancels, and its asymptotic series t^-2 - 3 t^-4 + 15 t^-6 - ... replaces it.
@@ -58,27 +58,27 @@ def log_h(v: Floats) -> Floats:
 
 
 def expected_improvement(mean: Floats, std: Floats, best: float) -> Floats:
-    """E[max(best - f, 0)] for f normal; max(best - mean, 0) where std is zero."""
+    """Return E[max(best - f, 0)] for normal f, which is max(best - mean, 0) where std is zero."""
     return np.exp(log_expected_improvement(mean, std, best))
 
 
 def log_of_improvement(improvement: Floats) -> Floats:
-    """log of improvements that may be 0, which stays finite."""
+    """Return the logarithm of improvements. It stays finite for an improvement of 0."""
     logs: Floats = np.log(np.maximum(improvement, SMALLEST_IMPROVEMENT))
     return logs
 
 
 def thompson(samples: Floats) -> Floats:
-    """Draws (n, m) of the losses of m candidates, negated and averaged: (m,).
+    """Return (m,), the negated average of draws (n, m) of the losses of m candidates.
 
-    One draw is Thompson sampling; the average over more draws explores less.
+    One draw is Thompson sampling. An average over more draws explores less.
     """
     score: Floats = -samples.mean(axis=0)
     return score
 
 
 def _scale_improvement(mean: Floats, std: Floats, best: float) -> tuple[Floats, Floats]:
-    """(best - mean) / std, and std, both kept where the formulas are finite."""
+    """Return (best - mean) / std, and std, within the limits of the formulas."""
     std = np.maximum(std, SMALLEST_STD)
     with np.errstate(over="ignore"):
         return np.clip((best - mean) / std, _LOWEST_V, _HIGHEST_V), std

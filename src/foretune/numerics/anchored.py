@@ -1,15 +1,15 @@
-"""Fits that start warm and yet depend on nothing but the observations in their order.
+"""Fits that start warm, but depend only on the observations and their order.
 
 An optimiser that resumes must suggest what it would have suggested without the interruption, so a
-fit may not start from whatever the process happened to fit before. Instead the prefixes of 4, 8,
-16, 32, ... observations are anchors: each is fitted from the previous anchor's result and from the
-prior's mode, and every other prefix is fitted from the last anchor before it. A running optimiser
-finds its anchors in the cache and pays one warm fit a step; a resumed one computes them again, at
-a cost that the last of them dominates.
+fit must not start from an earlier fit of the same process. Instead the prefixes of 4, 8, 16, 32,
+... observations are anchors. Each anchor is fitted from the result of the previous one and from
+the prior's mode; every other prefix is fitted from the last anchor before it. A running optimiser
+finds its anchors in the cache and pays for one warm fit at each step. A resumed optimiser computes
+them again; the last of them takes most of the time.
 
-Thousands of observations are more than an exact process can take in at every step. Hyperparameters
-are then fitted to a part of them, now and then, from an early anchor; and the process is
-conditioned on a part of them at every step.
+An exact process cannot take in thousands of observations at every step. Then hyperparameters are
+fitted to a part of them, not at each step, from an early anchor; and the process is conditioned on
+a part of them at every step.
 """
 
 from collections.abc import Callable
@@ -19,42 +19,42 @@ from typing import TypeAlias
 import numpy as np
 
 from foretune._base.arrays import Floats, Ints
+from foretune.numerics.bounded_cache import BoundedCache
 from foretune.numerics.gp import GP, TOLERANCE, fit_hyper
 from foretune.numerics.hyper import GPHyper
 from foretune.numerics.kernels import squared_distances
-from foretune.numerics.remembered import BoundedCache
 from foretune.numerics.transforms import Standardise
 
 FIRST_ANCHOR = 4
 LARGEST_FIT = 500
-"""Hyperparameters are fitted to at most so many observations: an iteration costs O(n³)."""
+"""The most observations for a fit of hyperparameters: an iteration costs O(n³)."""
 LARGEST_GP = 500
-"""The process is conditioned on at most so many observations."""
+"""The most observations that the process is conditioned on."""
 REFIT_EVERY = 50
-"""Hyperparameters of more than `LARGEST_FIT` observations are fitted to a multiple of these."""
+"""With more than `LARGEST_FIT` observations, each multiple of this number is fitted anew."""
 EARLY_ANCHOR = 64
-"""Fits to more than `LARGEST_FIT` observations start from this anchor: later ones cost more than
-they save an optimiser that resumes."""
+"""The anchor from which fits to more than `LARGEST_FIT` observations start. An optimiser that
+resumes would spend more time on later anchors than they save."""
 TOLERANCE_OF_PARTS = 1e-4
-"""Fits to a part of the observations stop earlier than others: the last steps of such a fit change
-its value by about a tenth, and take a quarter of its time."""
+"""Fits to a part of the observations stop earlier: their last steps change the value by about a
+tenth, and take a quarter of the time."""
 SPREAD_AMONG = 4000
-"""The most observations among which those that lie far apart are looked for."""
+"""The most observations that are searched for those that lie far apart."""
 CACHED = 64
 
 
 Output: TypeAlias = Callable[[Floats], Floats]
-"""Told losses (n,), or (n, c) with whatever else they need -> what the process models (n,)."""
+"""Told losses (n,), or (n, c) with further columns -> what the process models (n,)."""
 
 
 def as_told(y: Floats) -> Floats:
-    """The output that changes nothing: losses (n,) go to the process as they are."""
+    """Return the losses (n,) unchanged."""
     return y
 
 
 @dataclass(frozen=True, slots=True)
 class AnchorLimits:
-    """How many observations a fit takes in; the names are those of the constants."""
+    """The numbers of observations that a fit reads, named as the constants."""
 
     largest_fit: int = field(default_factory=lambda: LARGEST_FIT)
     largest_gp: int = LARGEST_GP
@@ -63,11 +63,11 @@ class AnchorLimits:
 
 
 class AnchoredFit:
-    """Fits Gaussian processes to growing observations: pure in value, cached for speed.
+    """Fits Gaussian processes to growing observations. The cache changes no result.
 
-    Rank-based scores of the first losses change with every later one. Therefore the raw losses
-    are passed, and `output` is applied to each prefix on its own: the anchors then stay the same.
-    Where the least output is not the best trial, `order` says which is. For `groups` and
+    Rank-based scores of the first losses change with every later loss. Therefore callers pass the
+    raw losses, and `output` is applied to each prefix on its own, so that anchors stay the same.
+    `order` gives values whose least is the best trial; default: the output. For `groups` and
     `prior_weight` see `gp.fit_hyper`.
     """
 
@@ -92,13 +92,13 @@ class AnchoredFit:
         self._known: BoundedCache[GPHyper] = BoundedCache(CACHED)
 
     def gp(self, x: Floats, y: Floats) -> GP:
-        """The process fitted to y (n,) or (n, c) at x (n, d), in the order in which they came."""
+        """Return the process fitted to y (n,) or (n, c) at x (n, d), in the order of the trials."""
         hyper, z = self.hyper(x, y), self.output(y)
         keep = informative_subset(x, self.order(y), self.limits.largest_gp)
         return GP.condition(x[keep], z[keep], hyper, units=self.units)
 
     def hyper(self, x: Floats, y: Floats) -> GPHyper:
-        """The fitted hyperparameters alone."""
+        """Return the fitted hyperparameters alone."""
         if len(x) > self.limits.largest_fit:
             n = max(len(x) - len(x) % self.limits.refit_every, self.limits.largest_fit)
             x, y = x[:n], y[:n]
@@ -133,7 +133,7 @@ class AnchoredFit:
 
 
 def last_anchor(n: int) -> int:
-    """The largest of 4, 8, 16, ... that is at most n (4 for fewer)."""
+    """Return the largest of 4, 8, 16, ... that is at most n, and 4 for smaller n."""
     anchor = FIRST_ANCHOR
     while 2 * anchor <= n:
         anchor *= 2
@@ -141,10 +141,10 @@ def last_anchor(n: int) -> int:
 
 
 def informative_subset(x: Floats, y: Floats, size: int) -> Ints:
-    """Ascending indices of at most `size` observations that say most about where to look next.
+    """Return ascending indices of the `size` observations that say most about where to look next.
 
-    All, where they are few enough; else the best fifth, the latest fifth, and then always the
-    observation farthest from those already chosen.
+    All are returned if they are few enough. Otherwise the best fifth and the latest fifth are
+    chosen, and then again and again the observation farthest from those already chosen.
     """
     n = len(x)
     if n <= size:
@@ -161,7 +161,7 @@ def informative_subset(x: Floats, y: Floats, size: int) -> Ints:
 
 
 def farthest_first(x: Floats, taken: Floats, size: int) -> Ints:
-    """Rows of x (m, d), each the farthest from those in `taken` (k, d) and from those before it."""
+    """Return `size` rows of x (m, d), each the farthest from `taken` (k, d) and earlier rows."""
     centre = taken.mean(axis=0)
     gap = squared_distances(x - centre, taken - centre).min(axis=1)
     chosen = np.empty(size, dtype=np.int64)

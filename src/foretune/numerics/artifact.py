@@ -1,7 +1,7 @@
 """Saved priors: one safetensors file that holds arrays and a description, and nothing executable.
 
 The header's metadata has one entry, a JSON object {kind, version, meta, sha256}; the checksum
-covers the other three and every array. A file is read in full and believed only if all of it fits.
+covers the other three and every array. A file is read in full and refused if any part is wrong.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ def save_artifact(
 ) -> None:
     """Write arrays and a JSON-like description to one file, atomically.
 
-    `kind` and `version` say what the file means; `load_artifact` asks for them again.
+    `kind` and `version` name the meaning of the file. `load_artifact` asks for them again.
     """
     path = Path(path)
     arrays = {name: np.array(array, order="C") for name, array in arrays.items()}
@@ -58,7 +58,7 @@ def save_artifact(
 def load_artifact(
     path: Path, *, kind: str, newest_version: int
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The description and arrays of a file that `save_artifact` wrote; anything else is refused."""
+    """Return the description and arrays of a file that `save_artifact` wrote, or refuse it."""
     path = Path(path)
     content = _read(path)
     described = _description(path, content)
@@ -106,7 +106,7 @@ def _read(path: Path) -> bytes:
 
 
 def _description(path: Path, content: bytes) -> dict[str, Any]:
-    """The header's own JSON object, with every entry of the right type."""
+    """Return the JSON object of the header, with all entries of the right type."""
     length = int.from_bytes(content[:8], "little")
     if len(content) < 8 or length > min(len(content) - 8, LARGEST_HEADER):
         _refuse(
@@ -138,7 +138,7 @@ def _description(path: Path, content: bytes) -> dict[str, Any]:
 
 
 def _check_rows(path: Path, arrays: Mapping[str, NDArray[Any]], size: int) -> None:
-    """Rows without columns take no bytes in a file, and memory as soon as they are used."""
+    """Refuse rows without columns: they take no bytes in a file, but much memory when used."""
     for name, array in arrays.items():
         if any(side > size for side in array.shape):
             _refuse(
@@ -180,12 +180,12 @@ def _checksum(description: str, arrays: Mapping[str, NDArray[Any]]) -> str:
 
 
 def _canonical(value: object) -> str:
-    """The one JSON text of a value, so that equal descriptions have equal checksums."""
+    """Return the JSON text of a value. Equal descriptions have equal texts and checksums."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Either the whole content or the old file, also after a crash."""
+    """Replace the file in one step: after a crash it has the old content or the new one."""
 
     def fill(temporary: Path) -> None:
         temporary.write_bytes(content)

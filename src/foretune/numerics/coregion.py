@@ -2,11 +2,11 @@
 
 Function a at u and function b at v have the covariance B[a, b] exp(-|u - v|² / 2 l²), where
 B = w w' + diag(kappa): one factor that all functions load on, and a part of each function's own.
-All have the mean level + slope (bowl - 1). The bowl is |u|², or its average with other bowls whose
-values at the points are given; where the slope is 0, the mean is flat.
+All functions have the mean level + slope (bowl - 1). The bowl is |u|², or its average with other
+bowls whose values at the points are given. With a slope of 0 the mean is flat.
 
-Gradients are in closed form, those with respect to the inputs included, so that what computes the
-inputs (an embedding, say) can be fitted together with the process.
+Gradients have a closed form, also with respect to the inputs. So an embedding that computes the
+inputs can be fitted together with the process.
 """
 
 from dataclasses import dataclass
@@ -30,14 +30,14 @@ LEVEL = (0.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Where the functions are looked at."""
+    """The points at which functions are evaluated."""
 
     u: Floats
     """(n, d)"""
     which: Ints
-    """(n,), which of the functions."""
+    """(n,), the number of the function."""
     beside: Floats
-    """(n, k), the values of k other bowls, perhaps none."""
+    """(n, k), the values of k other bowls; k may be 0."""
 
     @property
     def bowl(self) -> Floats:
@@ -52,7 +52,7 @@ class Points:
         return 1.0 / (1 + int(self.beside.shape[1]))
 
     def part(self, rows: slice) -> "Points":
-        """Some of them."""
+        """Return some of the points."""
         return Points(self.u[rows], self.which[rows], self.beside[rows])
 
 
@@ -93,27 +93,27 @@ class Hyper:
 
 @dataclass(frozen=True, slots=True)
 class HyperPrior:
-    """What is believed of the hyperparameters before any observation: independent normals."""
+    """The prior of the hyperparameters: independent normal distributions."""
 
     mode: Floats
     spread: Floats
-    """Both as `Hyper.to_vector()`; 0 where a hyperparameter is held fast."""
+    """Mode and spread are ordered as `Hyper.to_vector()`; a spread of 0 fixes a hyperparameter."""
 
     @classmethod
     def of(cls, functions: int, slope: tuple[float, float]) -> Self:
-        """The prior for so many functions; `slope` is (mode, spread), (0, 0) for a flat mean."""
+        """Return the prior. slope: (mode, spread), or (0, 0) for a flat mean."""
         single = [LOG_LENGTHSCALE, LOG_NOISE, LEVEL, slope]
         pairs = np.array([LOADING] * functions + [LOG_OWN] * functions + single)
         return cls(pairs[:, 0].copy(), pairs[:, 1].copy())
 
     def bounds(self) -> list[tuple[float, float]]:
-        """Three spreads to either side, within which every covariance is well conditioned."""
+        """Return bounds three spreads to either side, which keep covariances well conditioned."""
         lows, highs = self.mode - 3.0 * self.spread, self.mode + 3.0 * self.spread
         lows[-1] = max(lows[-1], 0.0)  # a bowl is never turned upside down
         return list(zip(lows.tolist(), highs.tolist(), strict=True))
 
     def surprise(self, vector: Floats) -> tuple[float, Floats]:
-        """-log of the density up to its constant, and its gradient."""
+        """Return -log of the density without its constant, and its gradient."""
         spread = np.where(self.spread > 0.0, self.spread, 1.0)
         deviation = (vector - self.mode) / spread
         return 0.5 * float(deviation @ deviation), deviation / spread
@@ -121,17 +121,17 @@ class HyperPrior:
 
 @dataclass(frozen=True, slots=True)
 class Surprise:
-    """-log p(z | u) without its constant, and its gradients."""
+    """-log p(z | u) without its constant, with its gradients."""
 
     value: float
     to_hyper: Floats
-    """As `Hyper.to_vector()`."""
+    """In the order of `Hyper.to_vector()`."""
     to_inputs: Floats
     """(n, d)"""
 
 
 def surprise(vector: Floats, points: Points, z: Floats) -> Surprise:
-    """How little the values z (n,) at the points were expected."""
+    """Return the surprise at values z (n,) at the points."""
     hyper, u, which = Hyper.from_vector(vector), points.u, points.which
     between, precision = hyper.between, np.exp(-2.0 * hyper.log_lengthscale)
     noise = np.exp(hyper.log_noise)
@@ -173,26 +173,26 @@ def surprise(vector: Floats, points: Points, z: Floats) -> Surprise:
 
 @dataclass(frozen=True, slots=True)
 class CoregionalGP:
-    """The functions after observations; made by `CoregionalGP.condition`."""
+    """The process after observations, as `CoregionalGP.condition` makes it."""
 
     points: Points
-    """Where they were observed."""
+    """The points of the observations."""
     hyper: Hyper
     cholesky: Floats
-    """(n, n), lower, of the covariance with noise."""
+    """(n, n), the lower factor of the covariance with noise."""
     alpha: Floats
-    """(n,), the covariance's inverse times the residuals."""
+    """(n,), the inverse of the covariance times the residuals."""
 
     @classmethod
     def condition(cls, points: Points, z: Floats, hyper: Hyper) -> Self:
-        """The process after the values z (n,) at the points."""
+        """Return the process after values z (n,) were observed at the points."""
         noise = np.exp(hyper.log_noise) * np.eye(len(z))
         cholesky, _ = robust_cholesky(_covariance(points, points, hyper) + noise)
         alpha, _ = dpotrs(cholesky, z - hyper.mean(points), lower=1)
         return cls(points, hyper, cholesky, alpha)
 
     def predict(self, new: Points) -> tuple[Floats, Floats]:
-        """Mean and standard deviation (m,) at new points."""
+        """Return mean and standard deviation (m,) at new points."""
         mean, variance = self.hyper.mean(new), np.diagonal(self.hyper.between)[new.which]
         for first in range(0, len(mean), CHUNK):
             rows = slice(first, first + CHUNK)
@@ -203,11 +203,11 @@ class CoregionalGP:
         return mean, np.sqrt(np.maximum(variance, 0.0))
 
     def sample(self, new: Points, n: int, rng: np.random.Generator) -> Floats:
-        """n joint draws at m new points: (n, m). Costs O(m³)."""
+        """Return (n, m), joint draws at m new points. This costs O(m³)."""
         cross = _covariance(new, self.points, self.hyper)
         whitened = dtrsm(1.0, self.cholesky, cross.T, lower=1)
         covariance = _covariance(new, new, self.hyper) - whitened.T @ whitened
-        # Near the observations the covariance is singular up to rounding.
+        # Near the observations the covariance is nearly singular.
         covariance += 1e-10 * self.hyper.between.max() * np.eye(len(covariance))
         factor, _ = robust_cholesky(covariance)
         mean = self.hyper.mean(new) + cross @ self.alpha
@@ -215,7 +215,7 @@ class CoregionalGP:
 
 
 def _covariance(some: Points, others: Points, hyper: Hyper) -> Floats:
-    """(m, n), between m points and n others."""
+    """Return the covariance (m, n) between m points and n others."""
     squared = squared_distances(some.u, others.u)
     squared *= -0.5 * np.exp(-2.0 * hyper.log_lengthscale)
     covariance = np.exp(squared, out=squared)

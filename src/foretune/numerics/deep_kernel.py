@@ -1,9 +1,9 @@
 """Deep kernels: a Gaussian process on features that a network learns from many tasks.
 
 The kernel is Matérn-5/2 on phi(x; theta), for any feature function. Training, in JAX and single
-precision, maximises the marginal likelihood of batches of tasks; prediction happens in
-`numerics.gp`, in double precision, on features and hyperparameters read off the trained parameters
-(`DeepKernel.hyper`). Losses come standardised; the mean is zero, or a network learns it too.
+precision, maximises the marginal likelihood of batches of tasks. `numerics.gp` predicts in double
+precision, with the features and the hyperparameters (`DeepKernel.hyper`) of the trained network.
+Losses are standardised by the caller. The mean is zero, or the network learns it too.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,12 +27,12 @@ Network: TypeAlias = Any
 Features: TypeAlias = Callable[[Network, jax.Array], jax.Array | tuple[jax.Array, jax.Array]]
 """(network, x (n, W)) -> phi (n, Q), or phi and the process's mean (n,).
 
-Compiled code is kept for every function that differs: one that is made anew must equal the last.
+Code is compiled for each different function, so a function that is made anew must equal the last.
 """
 Singles: TypeAlias = NDArray[np.float32]
 
 LEAST_NOISE = 1e-4
-"""Added to the noise's variance: single precision then factorises any covariance of interest."""
+"""Added to the variance of the noise, so that covariances factorise in single precision."""
 NOISE = (-4.0, 1.5)
 SIGNAL = (0.0, 1.0)
 """Normal priors (mode, spread) of the log variances, for losses of standard deviation 1."""
@@ -42,7 +42,7 @@ class Kernel(NamedTuple):
     """Hyperparameters of the process: float32 arrays."""
 
     log_lengthscales: jax.Array
-    """(Q,) or, where all features share one, (1,)."""
+    """(Q,), or (1,) if all features share one."""
     log_signal: jax.Array
     """(), log variance of the function."""
     log_noise: jax.Array
@@ -50,13 +50,13 @@ class Kernel(NamedTuple):
 
 
 class DeepKernel(NamedTuple):
-    """All that is trained."""
+    """All trained parameters."""
 
     network: Network
     kernel: Kernel
 
     def hyper(self, width: int) -> GPHyper:
-        """The hyperparameters as `numerics.gp` takes them, for features (n, width)."""
+        """Return the hyperparameters for `numerics.gp` and features (n, width)."""
         lengthscales = np.asarray(self.kernel.log_lengthscales, dtype=np.float64)
         noise = np.exp(np.float64(self.kernel.log_noise)) + LEAST_NOISE
         return GPHyper(
@@ -67,7 +67,7 @@ class DeepKernel(NamedTuple):
 
 
 def initial_kernel(phi: Singles) -> Kernel:
-    """A kernel to start from, whose lengthscale is the usual distance between features phi (n, Q).
+    """Return a first kernel, whose lengthscale is the usual distance between features phi (n, Q).
 
     All features share the one lengthscale.
     """
@@ -82,9 +82,9 @@ def initial_kernel(phi: Singles) -> Kernel:
 def negative_log_likelihood(
     features: Features, params: DeepKernel, x: jax.Array, y: jax.Array, mask: jax.Array
 ) -> jax.Array:
-    """-log p(y | x) of one task, per observation: a scalar.
+    """Return -log p(y | x) of one task, for each observation: a scalar.
 
-    x (n, W) and y (n,) count where `mask` (n,) is true; the other rows may hold anything finite.
+    x (n, W) and y (n,) count where `mask` (n,) is true. Other rows may hold any finite numbers.
     """
     kernel = params.kernel
     phi, mean = _split_mean(features(params.network, x))
@@ -102,13 +102,13 @@ def negative_log_likelihood(
 def _split_mean(
     found: jax.Array | tuple[jax.Array, jax.Array],
 ) -> tuple[jax.Array, jax.Array | float]:
-    """Features, and the mean that came with them or zero."""
+    """Return features, and the mean that came with them, or zero."""
     return found if isinstance(found, tuple) else (found, 0.0)
 
 
 @jax.custom_jvp
 def matern52(squared: jax.Array) -> jax.Array:
-    """(1 + t + t²/3) exp(-t) with t = sqrt(5 r²), at any r² >= 0."""
+    """Return (1 + t + t²/3) exp(-t) with t = sqrt(5 r²), for any r² >= 0."""
     t = jnp.sqrt(5.0 * squared)
     return (1.0 + t + t * t / 3.0) * jnp.exp(-t)
 
@@ -117,16 +117,16 @@ def matern52(squared: jax.Array) -> jax.Array:
 def _matern52_slope(
     primals: tuple[jax.Array], tangents: tuple[jax.Array]
 ) -> tuple[jax.Array, jax.Array]:
-    # Differentiated term by term it would divide by zero at r = 0, where the slope is -5/6.
+    # JAX's own derivative divides by zero at r = 0, where the slope is -5/6.
     t = jnp.sqrt(5.0 * primals[0])
     return matern52(primals[0]), -(5.0 / 6.0) * (1.0 + t) * jnp.exp(-t) * tangents[0]
 
 
 def _squared_distances(scaled: jax.Array) -> jax.Array:
-    """(n, n), with a diagonal of exact zeros."""
+    """Return (n, n), with a diagonal of exact zeros."""
     squares = jnp.sum(scaled * scaled, axis=1)
-    # Accelerators multiply with ten bits unless told otherwise, and the difference of these large
-    # terms is then no distance any more: covariances of a few trials would not factorise.
+    # By default accelerators multiply with ten bits. The difference of these large terms would then
+    # be no distance any more, and covariances of a few trials would not factorise.
     products = jnp.matmul(scaled, scaled.T, precision=jax.lax.Precision.HIGHEST)
     squared = squares[:, None] + squares[None, :] - 2.0 * products
     return jnp.where(jnp.eye(len(scaled), dtype=bool), 0.0, jnp.maximum(squared, 0.0))
@@ -134,7 +134,7 @@ def _squared_distances(scaled: jax.Array) -> jax.Array:
 
 @jax.custom_vjp
 def _surprise(covariance: jax.Array, y: jax.Array) -> jax.Array:
-    """(y' K^-1 y + log det K) / 2."""
+    """Return (y' K^-1 y + log det K) / 2."""
     return _surprise_forward(covariance, y)[0]
 
 
@@ -162,7 +162,7 @@ _surprise.defvjp(_surprise_forward, _surprise_backward)
 def negative_log_posterior(
     features: Features, params: DeepKernel, x: jax.Array, y: jax.Array, mask: jax.Array
 ) -> jax.Array:
-    """The likelihood's, plus that of the priors over the log variances, per observation."""
+    """Add -log of the priors over the log variances, for each observation."""
     log_variances = jnp.stack([params.kernel.log_signal, params.kernel.log_noise])
     modes, spreads = jnp.asarray([SIGNAL, NOISE]).T
     penalty = 0.5 * jnp.sum(jnp.square((log_variances - modes) / spreads))
@@ -171,7 +171,7 @@ def negative_log_posterior(
 
 
 class TaskEvaluations(Protocol):
-    """The evaluations of one task, such as a `learning.PastTask`."""
+    """The evaluations of one task, such as a `PastTask`."""
 
     @property
     def rows(self) -> Ints:
@@ -183,32 +183,32 @@ class TaskEvaluations(Protocol):
 
 
 Label: TypeAlias = Callable[[Floats, np.random.Generator], Floats]
-"""Drawn losses (n,) -> what a step learns to predict (n,)."""
+"""Drawn losses (n,) -> labels (n,) that a step learns to predict."""
 
 
 def standardise_labels(z: Floats, rng: np.random.Generator) -> Floats:
-    """Labels in the unit that the target's losses will have: mean 0, standard deviation 1."""
+    """Return labels in the unit of the target's losses: mean 0, standard deviation 1."""
     del rng
     return standardise(z)
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How `meta_train` goes about it."""
+    """The options of `meta_train`."""
 
     tasks: int = 16
-    """How many a step learns from."""
+    """The number of tasks that a step learns from."""
     observations: int = 64
-    """How many of each task."""
+    """The number of observations of each task."""
     rate: float = 1e-3
     chunk: int = 100
-    """Steps between two looks at the validation tasks."""
+    """The number of steps between two looks at the validation tasks."""
     most_chunks: int = 50
     patience: int = 8
-    """Chunks without progress on the validation tasks after which training stops."""
+    """Training stops after this number of chunks without progress on the validation tasks."""
 
     def for_few(self, tasks: int) -> "Schedule":
-        """The same for so many tasks: fewer than 50 are soon learnt by heart, and take less."""
+        """Return a shorter schedule for fewer than 50 tasks, which are soon known by heart."""
         share = float(np.clip(tasks / 50, 0.2, 1.0))
         return replace(self, most_chunks=max(1, round(self.most_chunks * share)))
 
@@ -218,13 +218,13 @@ AT_EASE = Schedule()
 
 @dataclass(frozen=True, slots=True)
 class Curriculum:
-    """What `meta_train` learns from."""
+    """The tasks that `meta_train` reads."""
 
     x: Singles
-    """(N, W), the table of configurations that the tasks' rows are of."""
+    """(N, W), the table of configurations. Tasks number its rows."""
     tasks: Sequence[TaskEvaluations]
     validation: Sequence[TaskEvaluations]
-    """At least one task that is not learnt from but decides when to stop."""
+    """At least one task that decides when to stop. Nothing is learnt from it."""
     label: Label = standardise_labels
 
 
@@ -246,14 +246,14 @@ def meta_train(
     trainable: DeepKernel | None = None,
     progress: Progress = SILENT,
 ) -> DeepKernel:
-    """The parameters that make the validation tasks most probable, by descent over the others.
+    """Train on the tasks, and return the parameters that make the validation tasks most probable.
 
-    Parameters move where `trainable` is true (arrays shaped like them, or broadcast to them),
-    everywhere if it is None.
+    Parameters move where `trainable` is true (arrays shaped like them, or broadcast to them). None
+    means that all move.
     """
     rng = np.random.default_rng(seed)
     tasks, validation = curriculum.tasks, curriculum.validation
-    # Fixed shapes, so that other tables and other numbers of tasks find compiled code.
+    # Shapes are padded, so that other tables and numbers of tasks find compiled code.
     rows = bucket(len(curriculum.x), least=256)
     table = jnp.pad(jnp.asarray(curriculum.x), ((0, rows - len(curriculum.x)), (0, 0)))
     looks = [validation[n % len(validation)] for n in range(bucket(len(validation), least=32))]
@@ -285,7 +285,7 @@ def meta_train(
 def draw(
     tasks: Sequence[TaskEvaluations], observations: int, label: Label, rng: np.random.Generator
 ) -> Batch:
-    """At most so many different evaluations of each of the tasks."""
+    """Draw at most `observations` different evaluations of each task."""
     shape = (len(tasks), observations)
     rows, y, mask = (np.zeros(shape, dtype=kind) for kind in (np.int32, np.float32, np.bool_))
     for place, task in enumerate(tasks):
@@ -299,7 +299,7 @@ def draw(
 
 @partial(jax.jit, static_argnums=0)
 def mean_loss(features: Features, params: DeepKernel, x: jax.Array, batch: Batch) -> jax.Array:
-    """The negative log likelihood per observation, averaged over the batch's tasks."""
+    """Return the negative log likelihood for each observation, averaged over tasks."""
     each = jax.vmap(partial(negative_log_likelihood, features, params))
     return jnp.mean(each(x[batch.rows], batch.y, batch.mask))
 
@@ -332,9 +332,9 @@ def fine_tune(
     rate: float,
     trainable: DeepKernel | None = None,
 ) -> DeepKernel:
-    """The parameters after so many steps of Adam on one task's observations alone.
+    """Return the parameters after steps of Adam on the observations of one task.
 
-    x (n, W), y (n,) and `mask` (n,) as for the likelihood: pad n, since each is compiled once.
+    x (n, W), y (n,) and `mask` (n,) are those of the likelihood. Pad n: each n is compiled anew.
     """
 
     def loss(params: DeepKernel, _: jax.Array) -> jax.Array:

@@ -1,9 +1,8 @@
-"""A Gaussian process whose functions are mixtures of known ones, and something new besides.
+"""A Gaussian process whose functions are mixtures of known functions, plus a new part.
 
-f(x) = sum_k w_k c_k(x) + r(x), with weights w_k that are normal and as large as each other, and a
-Matérn process r. The functions c_k are known at every x: they are what past tasks differ by. A few
-observations tell which mixture of them this is, far from where they were made; what no mixture
-explains is learnt as a plain process would.
+f(x) = sum_k w_k c_k(x) + r(x), with normal weights w_k of one variance and a Matérn process r. The
+functions c_k are known at every x: past tasks differ by them. A few observations determine the
+mixture, also far from their places. The rest is learnt as in a plain process.
 """
 
 from dataclasses import dataclass
@@ -36,22 +35,22 @@ MAX_ITERATIONS = 50
 
 @dataclass(frozen=True, slots=True)
 class FactorHyper:
-    """Variances and lengthscales, as logarithms."""
+    """Logarithms of variances and lengthscales."""
 
     log_weights: float
     log_new: float
     log_noise: float
     log_lengthscales: Floats
-    """(d,), of what is new."""
+    """(d,), the lengthscales of the new part."""
 
     @classmethod
     def default(cls, groups: Ints) -> Self:
-        """What is presumed before any observation, for columns in these groups (d,)."""
+        """Return the mode of the prior, for columns in these groups (d,)."""
         return cls.from_vector(_mode(groups), groups)
 
     @classmethod
     def from_vector(cls, vector: Floats, groups: Ints) -> Self:
-        """From the variances, and one lengthscale for each group of columns."""
+        """Read the variances, and one lengthscale for each group of columns."""
         weights, new, noise = vector[:3].tolist()
         return cls(weights, new, noise, vector[3:][groups])
 
@@ -109,21 +108,21 @@ def negative_log_posterior(
 
 @dataclass(frozen=True, slots=True)
 class FactorGP:
-    """The process after observations; made by `FactorGP.condition`."""
+    """The process after observations, as `FactorGP.condition` makes it."""
 
     factors: Floats
-    """(n, K), the known functions at the observations."""
+    """(n, K), the values of the known functions at the observations."""
     x: Floats
     """(n, d)"""
     hyper: FactorHyper
     cholesky: Floats
-    """(n, n), lower, of the covariance with noise."""
+    """(n, n), the lower factor of the covariance with noise."""
     alpha: Floats
-    """(n,), the covariance's inverse times what was observed."""
+    """(n,), the inverse of the covariance times the observations."""
 
     @classmethod
     def condition(cls, factors: Floats, x: Floats, y: Floats, hyper: FactorHyper) -> Self:
-        """After observing y (n,) at x (n, d), where the known functions are `factors` (n, K)."""
+        """Return the process after y (n,) at x (n, d), with known functions `factors` (n, K)."""
         covariance = _covariance(factors, x, factors, x, hyper)
         covariance[np.diag_indices(len(y))] += np.exp(hyper.log_noise) + LEAST_NOISE
         cholesky, _ = robust_cholesky(covariance)
@@ -131,7 +130,7 @@ class FactorGP:
         return cls(factors, x, hyper, cholesky, alpha)
 
     def predict(self, factors: Floats, x: Floats) -> tuple[Floats, Floats]:
-        """Mean and standard deviation (m,) of the function, without noise, at x (m, d)."""
+        """Return mean and standard deviation (m,) of the function without noise at x (m, d)."""
         cross = _covariance(factors, x, self.factors, self.x, self.hyper)
         whitened = whiten(self.cholesky, cross)
         prior = np.exp(self.hyper.log_weights) * np.square(factors).sum(axis=1)
@@ -139,11 +138,11 @@ class FactorGP:
         return cross @ self.alpha, np.sqrt(np.maximum(variance, 0.0))
 
     def sample(self, factors: Floats, x: Floats, n: int, rng: np.random.Generator) -> Floats:
-        """n joint draws of the function's values at x (m, d): (n, m)."""
+        """Return (n, m), joint draws of the function at x (m, d)."""
         cross = _covariance(factors, x, self.factors, self.x, self.hyper)
         whitened = whiten(self.cholesky, cross)
         covariance = _covariance(factors, x, factors, x, self.hyper) - whitened @ whitened.T
-        # Near the observations the covariance is singular up to rounding.
+        # Near the observations the covariance is nearly singular.
         covariance[np.diag_indices(len(x))] += 1e-10 * (1.0 + np.diagonal(covariance).max())
         factor, _ = robust_cholesky(covariance)
         drawn: Floats = cross @ self.alpha + rng.standard_normal((n, len(x))) @ factor.T
@@ -153,7 +152,7 @@ class FactorGP:
 def _covariance(
     factors: Floats, x: Floats, others: Floats, at: Floats, hyper: FactorHyper
 ) -> Floats:
-    """(m, n), of the function at x (m, d) and at other places (n, d)."""
+    """Return the covariance (m, n) of the function at x (m, d) and at other places (n, d)."""
     inverse = np.exp(-hyper.log_lengthscales)
     covariance = matern52(squared_distances(x * inverse, at * inverse))
     covariance *= np.exp(hyper.log_new)
@@ -162,5 +161,5 @@ def _covariance(
 
 
 def _mode(groups: Ints) -> Floats:
-    """Where the prior is highest: the variances, and one lengthscale for each group."""
+    """Return the mode of the prior: the variances, and one lengthscale for each group."""
     return np.append(VARIANCES_MODE, prior_mode(groups)[:-3])

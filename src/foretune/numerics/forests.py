@@ -1,7 +1,7 @@
-"""Forests: of a few small trees, as a search grows them at every ask, or once of many outputs.
+"""Forests: small ones that a search grows at every ask, and large ones of several outputs.
 
-scikit-learn's own forests copy and check every tree's settings anew, which takes longer than to
-grow a small tree. Here the same trees are grown, from the same seed, by one estimator.
+scikit-learn's forests copy and check the settings of every tree, which takes longer than growing a
+small tree. Here one estimator grows the same trees from the same seed.
 """
 
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 TREES = 50
-"""Of a `Forest`."""
+"""The number of trees of a `Forest`."""
 
 
-def grown(
+def grow_trees(
     tree: "DecisionTreeClassifier | DecisionTreeRegressor",
     x: NDArray[np.float32],
     y: NDArray[Any],
@@ -27,9 +27,9 @@ def grown(
     trees: int,
     seed: int,
 ) -> list[Any]:
-    """The bare trees (their `tree_`) of a random forest on x (n, W) and y (n,), all finite.
+    """Return the bare trees (`tree_`) of a random forest on finite x (n, W) and y (n,).
 
-    `tree` has the settings of each.
+    `tree` has the settings of each tree.
     """
     from sklearn import config_context
 
@@ -49,16 +49,16 @@ def grown(
 class Forest:
     """Extremely randomised trees (Geurts, Ernst and Wehenkel 2006) of several outputs.
 
-    They divide at random places, so that their mean is smoother than that of other forests, and
-    where a leaf may hold one row they are exact at what they were grown on.
+    They split at random places, so their mean is smoother than that of other forests. With leaves
+    of one row they are exact at the rows that they were grown on.
     """
 
     trees: tuple[Any, ...]
-    """Each a bare tree, which spares the checks that take longer than to predict a few rows."""
+    """Bare trees skip checks that take longer than the prediction of a few rows."""
 
     @classmethod
     def grow(cls, x: Floats, y: Floats, *, leaf: int, seed: int) -> Self:
-        """Through y (n, K) at x (n, W), with at least `leaf` rows in every leaf."""
+        """Grow trees on y (n, K) at x (n, W), with at least `leaf` rows in each leaf."""
         from sklearn.ensemble import ExtraTreesRegressor
 
         outputs = y[:, 0] if y.shape[1] == 1 else y  # scikit-learn warns of a single column
@@ -67,7 +67,7 @@ class Forest:
         return cls(tuple(tree.tree_ for tree in forest.estimators_))
 
     def predict(self, x: Floats) -> Floats:
-        """(m, K), at x (m, W)."""
+        """Return (m, K), the predictions at x (m, W)."""
         rows = np.ascontiguousarray(x, dtype=np.float32)
         total = sum(tree.predict(rows) for tree in self.trees)
         mean: Floats = np.reshape(total, (len(rows), -1)) / len(self.trees)

@@ -1,8 +1,8 @@
 """Exact Gaussian process regression in float64: likelihood, fit, posterior, joint draws.
 
-Inputs lie in the unit cube. Losses come in any unit: the process standardises them inside and
-predicts in the caller's unit. A caller whose losses already have a meaningful unit (residuals
-about a learnt mean, say) passes `units` to keep it. Hyperparameters are in standardised units.
+Inputs lie in the unit cube. Losses may have any unit: the process standardises them and predicts in
+the caller's unit. A caller whose losses already have a meaningful unit, such as residuals of a
+learnt mean, passes `units` to keep it. Hyperparameters are in standardised units.
 """
 
 from collections.abc import Sequence
@@ -26,11 +26,11 @@ from foretune.numerics.transforms import Standardise
 
 TOLERANCE = 1e-7
 CHUNK = 1024
-"""Rows predicted at once: the cross-covariance to some 100 points then stays in the cache."""
+"""Rows that are predicted at once, so that the cross-covariance stays in the cache."""
 
 
 def robust_cholesky(covariance: Floats) -> tuple[Floats, float]:
-    """Lower Cholesky factor of a symmetric matrix, and the jitter its diagonal took (mostly 0)."""
+    """Return the lower Cholesky factor, and the jitter that the diagonal needed (mostly 0)."""
     size = float(np.trace(covariance)) / len(covariance)
     jitter = 0.0
     while jitter <= size:
@@ -44,7 +44,7 @@ def robust_cholesky(covariance: Floats) -> tuple[Floats, float]:
 
 
 def whiten(cholesky: Floats, cross: Floats) -> Floats:
-    """Rows of `cross` (m, n) multiplied by the inverse of a Cholesky factor (n, n)."""
+    """Multiply rows of `cross` (m, n) by the inverse of a Cholesky factor (n, n)."""
     solved: Floats = dtrsm(1.0, cholesky, cross.T, lower=1).T
     return solved
 
@@ -60,13 +60,13 @@ def fit_hyper(
     max_iterations: int = 100,
     tolerance: float = TOLERANCE,
 ) -> GPHyper:
-    """The most probable hyperparameters for losses y (n,) at x (n, d).
+    """Find the most probable hyperparameters for losses y (n,) at x (n, d).
 
-    Maximises likelihood times prior by L-BFGS-B from each of `starts` (from the prior's mode when
-    there are none) and keeps the best. Columns of one of the `groups` (d,) share a lengthscale,
-    as the columns of one categorical hyperparameter should; all have their own where None. The
-    prior counts `prior_weight` times: near 0 the likelihood decides (type-II maximum likelihood).
-    The search stops when a step gains less than `tolerance` of the value.
+    L-BFGS-B maximises likelihood times prior from each of `starts`, or from the mode of the prior,
+    and the best result is kept. Columns of one of the `groups` (d,) share a lengthscale, as the
+    columns of one categorical hyperparameter should. None means that each column has its own. The
+    prior counts `prior_weight` times; near 0 this is type-II maximum likelihood. The search stops
+    when a step gains less than `tolerance` of the value.
     """
     groups = np.arange(x.shape[1]) if groups is None else groups
     n_groups = int(groups.max()) + 1
@@ -94,7 +94,7 @@ def negative_log_posterior(
     groups: Ints | None = None,
     prior_weight: float = 1.0,
 ) -> tuple[float, Floats]:
-    """-log(likelihood x prior) up to the prior's constant, and its gradient.
+    """Return -log(likelihood x prior) without the constant of the prior, and its gradient.
 
     `vector` is `GPHyper.to_vector()` with one lengthscale a group, `z` (n,) are the standardised
     losses at x (n, d).
@@ -143,7 +143,7 @@ def _negative_log_likelihood(vector: Floats, x: Floats, z: Floats) -> tuple[floa
 
 @dataclass(frozen=True, slots=True)
 class GP:
-    """A Gaussian process conditioned on observations; made by `GP.condition`."""
+    """A Gaussian process after observations, as `GP.condition` makes it."""
 
     x: Floats
     """(n, d), in the unit cube."""
@@ -152,9 +152,9 @@ class GP:
     hyper: GPHyper
     units: Standardise
     cholesky: Floats
-    """(n, n), lower, of the covariance with noise in standardised units."""
+    """(n, n), the lower factor of the covariance with noise, in standardised units."""
     alpha: Floats
-    """(n,), the covariance's inverse times the standardised residuals."""
+    """(n,), the inverse of the covariance times the standardised residuals."""
 
     @classmethod
     def condition(
@@ -165,7 +165,7 @@ class GP:
         *,
         units: Standardise | None = None,
     ) -> Self:
-        """The process after observing losses y (n,) at x (n, d), with fixed hyperparameters."""
+        """Return the process after losses y (n,) at x (n, d), with fixed hyperparameters."""
         covariance = _covariance(x, hyper)
         _add_to_diagonal(covariance, np.exp(hyper.log_noise))
         cholesky, _ = robust_cholesky(covariance)
@@ -174,7 +174,7 @@ class GP:
         return cls(x, y, hyper, units, cholesky, alpha)
 
     def predict(self, x_new: Floats) -> tuple[Floats, Floats]:
-        """Mean and standard deviation (m,) of the function, without noise, at x_new (m, d)."""
+        """Return mean and standard deviation (m,) of the function without noise at x_new (m, d)."""
         mean, variance = np.empty(len(x_new)), np.empty(len(x_new))
         for first in range(0, len(x_new), CHUNK):
             rows = slice(first, first + CHUNK)
@@ -187,7 +187,7 @@ class GP:
         return self.units.inverse(mean + self.hyper.mean), std * self.units.scale
 
     def mean(self, x_new: Floats) -> Floats:
-        """The mean (m,) alone, for a fraction of what its standard deviation would cost."""
+        """Return the mean (m,) alone, which takes much less time than the standard deviation."""
         mean = np.empty(len(x_new))
         for first in range(0, len(x_new), CHUNK):
             rows = slice(first, first + CHUNK)
@@ -195,26 +195,26 @@ class GP:
         return self.units.inverse(mean + self.hyper.mean)
 
     def sample(self, x_new: Floats, n: int, rng: np.random.Generator) -> Floats:
-        """n joint draws of the function's values at x_new (m, d): (n, m). Costs O(m³)."""
+        """Return (n, m), joint draws of the function at x_new (m, d). This costs O(m³)."""
         cross = self._cross(x_new)
         mean = cross @ self.alpha + self.hyper.mean
         whitened = whiten(self.cholesky, cross)
         covariance = _covariance(x_new, self.hyper) - whitened @ whitened.T
-        # Near the observations the covariance is singular up to rounding.
+        # Near the observations the covariance is nearly singular.
         _add_to_diagonal(covariance, 1e-10 * np.exp(self.hyper.log_signal))
         factor, _ = robust_cholesky(covariance)
         return self.units.inverse(mean + rng.standard_normal((n, len(x_new))) @ factor.T)
 
     @property
     def log_marginal_likelihood(self) -> float:
-        """Log density of the observed y, in the caller's unit."""
+        """The log density of the observed y, in the caller's unit."""
         residual = self.units(self.y) - self.hyper.mean
         log_determinant = 2.0 * float(np.log(np.diagonal(self.cholesky)).sum())
         per_point = np.log(2.0 * np.pi) + 2.0 * np.log(self.units.scale)
         return -0.5 * float(residual @ self.alpha + log_determinant + len(self.y) * per_point)
 
     def _cross(self, x_new: Floats) -> Floats:
-        """Covariance (m, n) between the function at x_new (m, d) and at the observations."""
+        """Return the covariance (m, n) of the function at x_new (m, d) and at the observations."""
         inverse = np.exp(-self.hyper.log_lengthscales)
         centre = self.x.mean(axis=0)
         squared = squared_distances((x_new - centre) * inverse, (self.x - centre) * inverse)
@@ -224,7 +224,7 @@ class GP:
 
 
 def _covariance(x: Floats, hyper: GPHyper) -> Floats:
-    """Covariance (n, n) of the function at x (n, d), in standardised units."""
+    """Return the covariance (n, n) of the function at x (n, d), in standardised units."""
     scaled = (x - x.mean(axis=0)) * np.exp(-hyper.log_lengthscales)
     squared = squared_distances(scaled, scaled)
     np.fill_diagonal(squared, 0.0)
@@ -234,13 +234,13 @@ def _covariance(x: Floats, hyper: GPHyper) -> Floats:
 
 
 def _group(vector: Floats, groups: Ints) -> Floats:
-    """Hyperparameters with one lengthscale a group, from those with one a column."""
+    """Return hyperparameters with one lengthscale for each group, from one for each column."""
     _, first = np.unique(groups, return_index=True)
     return np.append(vector[first], vector[len(groups) :])
 
 
 def _ungroup(vector: Floats, groups: Ints) -> Floats:
-    """Hyperparameters with one lengthscale a column, from those with one a group."""
+    """Return hyperparameters with one lengthscale for each column, from one for each group."""
     return np.append(vector[groups], vector[int(groups.max()) + 1 :])
 
 

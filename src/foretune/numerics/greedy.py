@@ -1,8 +1,8 @@
 """Few configurations that complement each other, chosen greedily from a table of losses.
 
-L(S), the aggregate over tasks of the best loss among S, is monotone and, where the aggregate is the
-mean, supermodular: each greedy pick is a step towards (1 - 1/e) of the best improvement that any
-set of that size can bring.
+L(S) is the aggregate over tasks of the best loss among S. It is monotone and, if the aggregate is
+the mean, supermodular: greedy picks reach at least (1 - 1/e) of the best improvement that any set
+of that size can bring.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,12 +22,12 @@ Aggregate: TypeAlias = Callable[[Losses], Floats]
 """(tasks, n) -> (n,)"""
 
 CHUNK = 1024
-"""Configurations looked at together, so that no temporary array is as large as the table."""
+"""The number of configurations that are compared at once, to keep temporary arrays small."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picks:
-    """Columns of a table in the order they were picked, and L after each of them."""
+    """Columns of a table in the order of the picks, and L after each of them."""
 
     chosen: Ints
     """(k,)"""
@@ -36,19 +36,19 @@ class Picks:
 
 
 def mean(losses: Losses) -> Floats:
-    """The mean over tasks."""
+    """Return the mean over tasks."""
     averaged: Floats = losses.mean(axis=0, dtype=np.float64)
     return averaged
 
 
 def percentile(losses: Losses, rank: float) -> Floats:
-    """The value that `rank` percent of the tasks stay below."""
+    """Return the value that `rank` percent of the tasks stay below."""
     ranked: Floats = np.percentile(losses, rank, axis=0)
     return ranked
 
 
 def find_aggregate(name: str) -> Aggregate:
-    """`mean`, `median`, or a percentile such as `p90`."""
+    """Return the aggregate with this name: `mean`, `median`, or a percentile such as `p90`."""
     if name == "mean":
         return mean
     if name == "median":
@@ -65,7 +65,7 @@ def find_aggregate(name: str) -> Aggregate:
 
 
 def missing_as_worst(losses: Losses) -> Losses:
-    """The table without NaN: each is the worst loss of its task, and 0 where a task has none."""
+    """Replace each NaN by the worst loss of its task, or by 0 if the task has none."""
     missing = np.isnan(losses)
     if not missing.any():
         return losses
@@ -73,14 +73,14 @@ def missing_as_worst(losses: Losses) -> Losses:
 
 
 def worst_of_each(losses: Losses) -> Losses:
-    """(tasks,), the worst loss of each task, and 0 where a task has none."""
+    """Return (tasks,), the worst loss of each task, or 0 if the task has none."""
     worst: Losses = np.fmax.reduce(losses, axis=1)
     filled: Losses = np.where(np.isnan(worst), worst.dtype.type(0.0), worst)
     return filled
 
 
 def meta_loss(losses: Losses, chosen: Sequence[int], aggregate: Aggregate = mean) -> float:
-    """L(S) of the columns `chosen`; of none of them, the aggregate of the worst losses."""
+    """Return L(S) of the columns `chosen`, or the aggregate of the worst losses for no column."""
     best = worst_of_each(losses)
     for column in chosen:
         best = np.fmin(best, losses[:, column])
@@ -88,10 +88,10 @@ def meta_loss(losses: Losses, chosen: Sequence[int], aggregate: Aggregate = mean
 
 
 def greedy(losses: Losses, k: int, aggregate: Aggregate = mean) -> Picks:
-    """Pick k columns, each the one that lowers L most beside those already picked.
+    """Pick k columns one by one, each the one that lowers L most.
 
-    A missing loss counts as the worst of its task. Of columns that lower L alike, the one with the
-    lowest mean loss of its own comes first. Fewer than k come back where there are fewer columns.
+    A missing loss counts as the worst of its task. If columns lower L equally, the one with the
+    lowest mean loss comes first. With fewer than k columns, all are returned.
     """
     columns = losses.shape[1]
     best = worst_of_each(losses)
@@ -109,7 +109,7 @@ def greedy(losses: Losses, k: int, aggregate: Aggregate = mean) -> Picks:
 
 
 def _by_chunk(losses: Losses, best: Losses, aggregate: Aggregate) -> Floats:
-    """L of each column together with what has reached `best` (tasks,)."""
+    """Return L for each column together with the picks that have reached `best` (tasks,)."""
     parts = [
         aggregate(np.fmin(losses[:, start : start + CHUNK], best[:, None]))
         for start in range(0, losses.shape[1], CHUNK)

@@ -1,8 +1,8 @@
 """The hypervolume that a trial is expected to add to a front of several losses.
 
-What would improve on the front is cut into boxes. Of a trial whose losses are independent, the
-volume that it adds to a box is expected to be a product of differences of expected improvements,
-one for each loss. So the sum over all boxes is exact, for any number of losses.
+The region that improves on the front is cut into boxes. For a trial with independent losses, the
+expected volume that it adds to a box is a product of differences of expected improvements, one for
+each loss. So the sum over all boxes is exact, for any number of losses.
 """
 
 from dataclasses import dataclass
@@ -15,18 +15,17 @@ from foretune.numerics.acquisition import expected_improvement, log_of_improveme
 
 @dataclass(frozen=True, slots=True)
 class Boxes:
-    """Boxes that have nothing in common, each from `lower` to `upper`, both (boxes, L)."""
+    """Disjoint boxes, each from `lower` to `upper`, both (boxes, L)."""
 
     lower: Floats
     upper: Floats
 
 
 def improving_boxes(front: Floats, reference: Floats, ideal: Floats) -> Boxes:
-    """All losses (L,) from the ideal to the reference that no point of the front (n, L) is as good
-    as; the ideal may be infinitely far.
+    """Return boxes of all losses (L,) between ideal and reference that improve on a front (n, L).
 
-    The last loss is cut at the points of the front. Between two cuts only the points below count,
-    and what they leave of the other losses is cut in the same way.
+    The ideal may be infinitely far. The last loss is cut at the points of the front. Between two
+    cuts only the points below count, and the other losses are cut in the same way.
     """
     inside = front[(front < reference).all(axis=1)]
     if len(reference) == 1:
@@ -44,7 +43,7 @@ def improving_boxes(front: Floats, reference: Floats, ideal: Floats) -> Boxes:
 
 
 def log_expected_volume(mean: Floats, std: Floats, boxes: Boxes) -> Floats:
-    """(m,), the logarithm of the volume that trials of these losses (m, L) are expected to add."""
+    """Return (m,), the logarithm of the expected volume that trials of losses (m, L) add."""
     added = np.ones((len(mean), len(boxes.lower)))
     for column in range(mean.shape[1]):
         cuts, places = np.unique(
@@ -57,7 +56,7 @@ def log_expected_volume(mean: Floats, std: Floats, boxes: Boxes) -> Floats:
 
 
 def _mean_shortfall(mean: Floats, std: Floats, cuts: Floats) -> Floats:
-    """(m, cuts), by how much each loss is expected to lie below each cut."""
+    """Return (m, cuts), the expected distance of each loss below each cut."""
     found = np.zeros((len(mean), len(cuts)))
     for place in np.flatnonzero(np.isfinite(cuts)).tolist():
         found[:, place] = expected_improvement(mean, std, float(cuts[place]))

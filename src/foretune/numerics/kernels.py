@@ -1,7 +1,7 @@
-"""The Matérn kernel of smoothness 5/2 with one lengthscale a dimension (ARD), and its gradient.
+"""The Matérn-5/2 kernel with one lengthscale for each dimension (ARD), and its gradient.
 
-It is a function of r² = sum_k (a_k - b_k)² / lengthscale_k² alone, so that distances, and the chain
-rule through them, are written once. The signal variance belongs to the process, not to the kernel.
+It depends only on r² = sum_k (a_k - b_k)² / lengthscale_k², so distances and their chain rule are
+written once. The signal variance belongs to the process, not to the kernel.
 """
 
 import numpy as np
@@ -10,10 +10,10 @@ from foretune._base.arrays import Floats
 
 
 def matern52(squared: Floats) -> Floats:
-    """(1 + t + t²/3) exp(-t) with t = sqrt(5 r²): twice differentiable functions.
+    """Return (1 + t + t²/3) exp(-t) with t = sqrt(5 r²): twice differentiable functions.
 
-    Overwrites `squared`, the r² of each pair. Fits and predictions spend much of their time here,
-    hence the work in place.
+    It overwrites `squared`, the r² of each pair, because fits and predictions spend much of their
+    time here.
     """
     squared *= 5.0
     t = np.sqrt(squared)
@@ -26,9 +26,9 @@ def matern52(squared: Floats) -> Floats:
 
 
 def matern52_and_slope(squared: Floats) -> tuple[Floats, Floats]:
-    """As `matern52`, and the derivative with respect to r².
+    """Return `matern52` and its derivative with respect to r².
 
-    That is -(5/6) (1 + t) exp(-t), finite also at distance zero.
+    The derivative is -(5/6) (1 + t) exp(-t), which is finite at distance zero.
     """
     squared *= 5.0
     slope = np.sqrt(squared)
@@ -44,8 +44,8 @@ def matern52_and_slope(squared: Floats) -> tuple[Floats, Floats]:
 
 
 def squared_distances(a: Floats, b: Floats) -> Floats:
-    """All r² between the rows of a (m, d) and b (n, d), both already divided by lengthscales."""
-    # |a|² + |b|² - 2ab as one matrix product of width d + 2, which spares two passes over (m, n).
+    """Return r² between the rows of a (m, d) and b (n, d), already divided by lengthscales."""
+    # |a|² + |b|² - 2ab as one matrix product of width d + 2 saves two passes over (m, n).
     left = np.empty((len(a), a.shape[1] + 2))
     np.multiply(a, -2.0, out=left[:, :-2])
     left[:, -2] = np.einsum("ij,ij->i", a, a)
@@ -59,7 +59,7 @@ def squared_distances(a: Floats, b: Floats) -> Floats:
 
 
 def log_lengthscale_gradient(scaled: Floats, weights: Floats) -> Floats:
-    """sum_ij weights_ij d r²_ij / d log lengthscale_k for every k: (d,).
+    """Return (d,), sum_ij weights_ij d r²_ij / d log lengthscale_k for each k.
 
     `scaled` (n, d) are the inputs divided by their lengthscales; `weights` (n, n) need not be
     symmetric. Matrix products replace the (n, n, d) array of differences.

@@ -1,4 +1,4 @@
-"""Learning to rank with LightGBM: LambdaMART, optimising NDCG (Burges, 2010)."""
+"""Learning to rank with LightGBM: LambdaMART, which optimises NDCG (Burges, 2010)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from foretune.numerics.lightgbm_text import check_text
 TREES = 100
 LEAVES = 15
 LEAST_IN_LEAF = 5
-"""LightGBM's 20 would be too many for a few dozen past tasks with a dozen algorithms each."""
+"""LightGBM's default of 20 is too many for a few dozen past tasks of a dozen algorithms each."""
 RATE = 0.1
 
 
 def relevances(scores: Floats, k: int) -> Ints:
-    """k for the highest score, k - 1 for the next, ..., 0 from the (k+1)-th on."""
+    """Return k for the highest score, k - 1 for the next, ..., and 0 from the (k+1)-th on."""
     order = np.argsort(-scores, kind="stable")
     labels = np.zeros(len(scores), dtype=np.int64)
     labels[order[:k]] = np.arange(k, k - len(order[:k]), -1)
@@ -31,11 +31,11 @@ class Ranker:
     """Boosted trees whose scores order the entries of a list."""
 
     text: str
-    """LightGBM's own description, which holds all of it."""
+    """The complete model in LightGBM's text format."""
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """A description out of a file, checked before LightGBM's compiled parser sees it."""
+        """Read a model from the text of a file, and check it before LightGBM's compiled parser."""
         try:
             check_text(text)
         except ValueError as error:
@@ -49,10 +49,10 @@ class Ranker:
     def fit(
         cls, features: Floats, labels: Ints, lists: Sequence[int], *, k: int, seed: int
     ) -> Self:
-        """Learn from lists of so many entries each, one after the other in `features` (n, F).
+        """Learn from lists that follow each other in `features` (n, F). lists: their lengths.
 
-        `labels` (n,) are `relevances` in each list; an entry of label l gains l² (the CASH paper,
-        section 3.3), and NDCG looks at the first k of a list. NaN among features are allowed.
+        `labels` (n,) are `relevances` in each list. An entry of label l gains l² (the CASH paper,
+        section 3.3), and NDCG reads the first k of a list. Features may be NaN.
         """
         settings = {
             "objective": "lambdarank",
@@ -72,7 +72,7 @@ class Ranker:
         return cls(booster.model_to_string())
 
     def scores(self, features: Floats) -> Floats:
-        """(n,), higher for what should come first."""
+        """Return (n,), scores that are higher for entries that should come first."""
         found: Floats = self._booster.predict(features, num_threads=1)
         return found
 

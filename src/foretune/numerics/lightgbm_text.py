@@ -1,8 +1,8 @@
-"""The text in which LightGBM keeps its trees, looked at before LightGBM's parser sees it.
+"""Checks the text of LightGBM's trees before LightGBM parses it.
 
-The parser is compiled code that trusts what it reads: a wrong length or index ends the process, or
-reads memory that belongs to something else. So the text must be exactly of the form that LightGBM
-writes for the models that Foretune fits: no categorical splits, no linear leaves.
+The parser is compiled code that trusts its input: a wrong length or index ends the process, or
+reads foreign memory. So the text must have exactly the form that LightGBM writes for the models of
+Foretune, which have no categorical splits and no linear leaves.
 """
 
 import math
@@ -31,14 +31,14 @@ _END = re.compile(
     r"\nparameters:\n(\[\w+: [\w.,:+\-/ ]*\]\n)+\nend of parameters\n"
     r"(\npandas_categorical:[^\n\0]*\n?)?"
 )
-"""What follows the trees; LightGBM splits each parameter at its colon without a look."""
+"""The text after the trees. LightGBM splits each parameter at its colon without a check."""
 MOST_LEAVES = 2**17
 CATEGORICAL = 1
-"""The bit of a decision type that says that its threshold is a set."""
+"""The bit of a decision type whose threshold is a set."""
 
 
 def check_text(text: str) -> None:
-    """Refuse (ValueError) what LightGBM does not write for a model of plain splits."""
+    """Raise ValueError for a text that LightGBM does not write for a model of plain splits."""
     content = text.encode()
     head, end, rest = content.partition(b"\n\n")
     header = _header(head.decode(errors="replace"))
@@ -66,7 +66,7 @@ def _header(head: str) -> dict[str, str]:
 
 
 def _check_header(header: Mapping[str, str]) -> tuple[int, list[int]]:
-    """The number of columns, and the size of each tree."""
+    """Return the number of columns, and the size of each tree."""
     classes, a_round = _whole(header["num_class"]), _whole(header["num_tree_per_iteration"])
     columns = _whole(header["max_feature_idx"]) + 1
     sizes = _all(header["tree_sizes"], _whole)
@@ -114,7 +114,7 @@ def _check_splits(arrays: Mapping[str, Sequence[float]], leaves: int, columns: i
     if not all(0 <= kind <= 10 and not int(kind) & CATEGORICAL for kind in arrays["decision_type"]):
         _refuse("has a split of another kind")
     children = sorted([*arrays["left_child"], *arrays["right_child"]])
-    # Every leaf and every split but the first is the child of exactly one split before it.
+    # Each leaf, and each split except the first, is the child of exactly one earlier split.
     if children != [*range(-leaves, 0), *range(1, leaves - 1)]:
         _refuse("has a tree that leads nowhere")
     for name in ("left_child", "right_child"):

@@ -1,4 +1,4 @@
-"""Small networks as plain layers, read in NumPy: prediction never waits for a compiler."""
+"""Small networks as plain layers in NumPy, so that predictions never wait for a compiler."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -19,9 +19,9 @@ Reals = TypeVar("Reals", Floats, NDArray[np.float32])
 def random_layers(
     rng: np.random.Generator, sizes: Sequence[int], stack: tuple[int, ...] = ()
 ) -> tuple[tuple[Floats, Floats], ...]:
-    """Layers of the given widths: He-normal weights for rectified units, no bias.
+    """Return layers of the given widths: He-normal weights for rectified units, biases of 0.
 
-    `stack` gives so many networks at once: weights (*stack, inputs, outputs).
+    `stack` is the shape of several networks at once: weights (*stack, inputs, outputs).
     """
     return tuple(
         (rng.normal(0.0, np.sqrt(2.0 / fan_in), (*stack, fan_in, out)), np.zeros((*stack, out)))
@@ -32,7 +32,7 @@ def random_layers(
 def initial_layers(
     rng: np.random.Generator, sizes: Sequence[int], stack: tuple[int, ...] = ()
 ) -> Layers:
-    """The same in single precision, to be trained."""
+    """Return first layers in single precision, for training."""
     return tuple(
         (weights.astype(np.float32), biases.astype(np.float32))
         for weights, biases in random_layers(rng, sizes, stack)
@@ -40,12 +40,12 @@ def initial_layers(
 
 
 def apply_relu_layers(layers: Layers, x: Reals) -> Reals:
-    """The activations (n, width) of the last of `layers`, each followed by max(., 0)."""
+    """Return the activations (n, width) of the last of `layers`; max(., 0) follows each layer."""
     for weights, biases in layers:
         x = np.maximum(x @ weights + biases, 0.0)
     return x
 
 
 def softplus(x: Floats) -> Floats:
-    """log(1 + exp x), without overflow."""
+    """Return log(1 + exp x), without overflow."""
     return np.logaddexp(0.0, x)

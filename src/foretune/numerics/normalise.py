@@ -1,6 +1,6 @@
 """Normalisations that make the losses of different tasks comparable (zero-shot paper, Appendix A).
 
-Each maps the losses (n,) of one task; NaN stay NaN.
+Each function maps the losses (n,) of one task. NaN stays NaN.
 """
 
 from collections.abc import Callable
@@ -14,11 +14,11 @@ from foretune.errors import UsageError
 from foretune.numerics.transforms import standardise
 
 REFERENCE_SIZE = 10
-"""The reference loss of a task is the mean of so many of its best."""
+"""The reference loss of a task is the mean of this number of its best losses."""
 
 
 def relative_error_difference(error: Floats, reference: Floats) -> Floats:
-    """The relative error difference (a - b) / max(a, b) of non-negative errors, with 0/0 = 0."""
+    """Return (a - b) / max(a, b), the relative error difference of errors >= 0, with 0/0 = 0."""
     error, reference = np.broadcast_arrays(error, reference)
     if np.nanmin([error, reference]) < 0.0:
         raise UsageError(
@@ -32,44 +32,44 @@ def relative_error_difference(error: Floats, reference: Floats) -> Floats:
 
 
 def reference_loss(validation: Floats, test: Floats | None = None) -> float:
-    """The mean test loss of the configurations with the lowest validation losses, both (n,).
+    """Return the mean test loss of the configurations with the lowest validation losses (n,).
 
-    Where only one loss was measured, it is both.
+    If only one loss was measured, pass it as both.
     """
     known = np.flatnonzero(~np.isnan(validation))
     best = known[np.argsort(validation[known], kind="stable")[:REFERENCE_SIZE]]
-    # Sixteenths are exact, and the sum of ten of them stays finite.
+    # Sixteenths are exact, and a sum of ten of them stays finite.
     sixteenths = (validation if test is None else test)[best] / 16.0
     return 16.0 * float(sixteenths.mean())
 
 
 def relative_error_to_best(losses: Floats) -> Floats:
-    """RED to the task's own reference loss."""
+    """Return RED to the task's own reference loss."""
     if np.isnan(losses).all():
         return losses
     return relative_error_difference(losses, np.asarray(reference_loss(losses)))
 
 
 def keep_losses(losses: Floats) -> Floats:
-    """No normalisation."""
+    """Return the losses unchanged."""
     return losses
 
 
 def share_of_better(losses: Floats) -> Floats:
-    """The rank between 0 and 1: how large a share of the task's losses is lower."""
+    """Return the rank between 0 and 1: the share of the task's losses that are lower."""
     known = max(int(np.count_nonzero(~np.isnan(losses))), 1)
     return (rankdata(losses, method="min", nan_policy="omit") - 1.0) / known
 
 
 def normal_scores(losses: Floats) -> Floats:
-    """The quantile of a Gaussian at that rank, which tells the very best apart; not Winsorised."""
+    """Return the Gaussian quantile at that rank, not Winsorised. It tells the very best apart."""
     known = max(int(np.count_nonzero(~np.isnan(losses))), 1)
     scores: Floats = ndtri(share_of_better(losses) + 0.5 / known)
     return scores
 
 
 def min_max(losses: Floats) -> Floats:
-    """The losses between 0 and 1; all 0 where they are equal."""
+    """Scale the losses to 0 to 1. Equal losses become 0."""
     low, high = float(np.fmin.reduce(losses)), float(np.fmax.reduce(losses))
     # Halves are exact, and the difference of two huge values of unlike signs stays finite.
     part = 0.5 if high > 1.0 else 1.0

@@ -1,4 +1,4 @@
-"""Several objectives: as one, by the average of their transformed columns, or side by side."""
+"""Several objectives: combined by the average of transformed columns, or compared as a front."""
 
 from collections.abc import Callable
 
@@ -7,15 +7,15 @@ import numpy as np
 from foretune._base.arrays import Bools, Floats, Ints
 
 MANY_POINTS = 1_000
-"""Of more points most are sorted out before the others are put in order."""
+"""With more points, most are removed before the others are sorted."""
 CLEARLY_GOOD = 5
-"""So many good points sort out others."""
+"""The number of good points that remove others."""
 
 
 def scalarise(losses: Floats, transform: Callable[[Floats], Floats]) -> Floats:
-    """(n, L) losses -> (n,): each column brought to one unit, then averaged.
+    """Turn losses (n, L) into (n,): each column is brought to one unit, then averaged.
 
-    With Gaussian scores the level sets of the average follow a Pareto front; with standardised
+    With Gaussian scores the level sets of the average follow a Pareto front. With standardised
     losses they are straight lines (copula paper, section 5.2).
     """
     columns = [transform(losses[:, column]) for column in range(losses.shape[1])]
@@ -24,12 +24,12 @@ def scalarise(losses: Floats, transform: Callable[[Floats], Floats]) -> Floats:
 
 
 def pareto_front(points: Floats) -> Bools:
-    """Which of the (n, objectives) points no other point dominates; rows with NaN never are."""
+    """Return which points (n, L) no other point dominates; never points with NaN."""
     complete = np.flatnonzero(np.isfinite(points).all(axis=1))
     if len(complete) > MANY_POINTS:
         complete = complete[_possibly_undominated(points[complete])]
     first, places, _ = distinct_rows(points[complete])
-    # In lexicographic order a point can only be dominated by one that comes before it.
+    # In lexicographic order only an earlier point can dominate a point.
     unique = points[complete[first]]
     among = _front_of_two(unique) if points.shape[1] == 2 else _front_of_any(unique)
     optimal = np.zeros(len(points), dtype=bool)
@@ -38,7 +38,7 @@ def pareto_front(points: Floats) -> Bools:
 
 
 def _possibly_undominated(points: Floats) -> Bools:
-    """Which of the points (n, L) are not dominated by a few good ones."""
+    """Return which points (n, L) a few good points do not dominate."""
     scaled = points / np.maximum(np.abs(points).max(axis=0), np.finfo(float).tiny)
     left = np.arange(len(points))
     for row in np.argsort(scaled.mean(axis=1), kind="stable")[:CLEARLY_GOOD]:
@@ -51,15 +51,16 @@ def _possibly_undominated(points: Floats) -> Bools:
 
 
 def _front_of_two(points: Floats) -> Bools:
-    """Of different points (n, 2) in lexicographic order: those below all before them."""
+    """Return which points (n, 2), distinct and lexicographic, are below all earlier ones."""
     among = np.ones(len(points), dtype=bool)
     among[1:] = points[1:, 1] < np.minimum.accumulate(points[:, 1])[:-1]
     return among
 
 
 def _front_of_any(points: Floats) -> Bools:
-    """Of different points (n, L) in lexicographic order: the first is on the front; what it
-    dominates leaves, and so on.
+    """Return which points (n, L), distinct and in lexicographic order, are on the front.
+
+    The first point is on the front. The points that it dominates leave, and so on.
     """
     among = np.zeros(len(points), dtype=bool)
     left = np.arange(len(points))
@@ -70,10 +71,10 @@ def _front_of_any(points: Floats) -> Bools:
 
 
 def distinct_rows(points: Floats) -> tuple[Ints, Ints, Ints]:
-    """Of points (n, L), none NaN: the first row of each distinct one, in lexicographic order;
-    which of these each row has (n,); and how many rows have it.
+    """Return the distinct points of (n, L), none NaN, as `np.unique` with an axis does.
 
-    The same as `np.unique` with an axis, which takes ten times as long for 100,000 rows.
+    The result is the first row of each, in lexicographic order; the number of the distinct point of
+    each row (n,); and the count of each. `np.unique` takes ten times as long for 100,000 rows.
     """
     order = np.lexsort(points.T[::-1])
     ordered = points[order]

@@ -1,4 +1,4 @@
-"""How well a belief put losses in order before it saw them."""
+"""How well a belief predicted the order of losses that it had not seen."""
 
 import numpy as np
 from scipy.special import ndtr
@@ -6,13 +6,12 @@ from scipy.special import ndtr
 from foretune._base.arrays import Floats
 
 DISTRUST = 0.02
-"""The chance that a pair is in either order, whatever the belief says: nobody is ruled out by one
-mistake."""
+"""The probability that the order of a pair is random, so that one mistake rules no belief out."""
 LEAST_STD = 1e-9
 
 
 def order_score(mean: Floats, std: Floats, losses: Floats, first: int) -> Floats:
-    """The log-probability that beliefs gave to the places of the losses from row `first` on.
+    """Return the log-probability that beliefs gave to the order of the losses from row `first` on.
 
     mean, std: (..., n), of one belief or of many; losses: (n,). The beliefs knew the rows before
     `first`. Each later row is compared with all rows before it; its pairs count as one observation

@@ -1,6 +1,6 @@
-"""Gaussian scores of losses: by rank of a task that is known in full, smoothed of a few trials.
+"""Gaussian scores of losses: by rank if a task is known in full, smoothed if it has few trials.
 
-They need no unit, and no outlier can stretch them. Unlike `transforms.copula_scores` they cut
+Scores need no unit, and no outlier can stretch them. Unlike `transforms.copula_scores` they cut
 nothing off.
 """
 
@@ -16,7 +16,7 @@ from foretune.numerics.objectives import pareto_front
 from foretune.numerics.transforms import standardise
 
 Shares: TypeAlias = Callable[[Floats], Floats]
-"""Which share of the losses (n,) lies below each of them."""
+"""Returns the share of the losses (n,) that lies below each of them."""
 
 GRID = 400
 """Points at which the predictive distribution is tabulated."""
@@ -25,58 +25,59 @@ DOUBT = 0.5
 SMOOTHING = 1.06
 """Silverman's rule: the width of the kernel in standard deviations, times n^(1/5)."""
 OUTLYING = 3.0
-"""Losses that lie further above the median, in distances of the best from it, are drawn in."""
+"""Losses further above the median than this are drawn in; the unit is median minus best."""
 ENORMOUS = 1000.0
-"""Outliers that stretch the range so many times are penalties and no measurements."""
+"""An outlier that stretches the range by this factor is a penalty, not a measurement."""
 MOST_COMPARED = 512
-"""Every loss is compared with so many of the others at most."""
+"""Each loss is compared with at most this number of others."""
 MOST_MIXED = 2_048
-"""The expectations of so many trials stand for those of more."""
+"""The most trials whose expectations are mixed."""
 MOST_EXACT = 4_096
-"""Of more losses, the smooth distribution function is worked out at so many places only."""
+"""The most losses for which the smooth distribution function is computed at each loss."""
 
 
 def midrank_scores(y: Floats) -> Floats:
-    """Phi^-1((rank - 1/2) / n), ties at their mean rank.
+    """Return Phi^-1((rank - 1/2) / n), with ties at their mean rank.
 
-    Of n = 5,000 losses the Winsorised distribution function makes the best 28 equal; past tasks
-    are large and know which of them is best, so their scores need no cut.
+    The Winsorised distribution function makes the best 28 of 5,000 losses equal. Past tasks are
+    large and know which loss is best, so their scores need no cut.
     """
     return ndtri(midrank_shares(y))
 
 
 def midrank_shares(y: Floats) -> Floats:
-    """(rank - 1/2) / n, ties at their mean rank."""
+    """Return (rank - 1/2) / n, with ties at their mean rank."""
     shares: Floats = (rankdata(y) - 0.5) / len(y)
     return shares
 
 
-def smooth_shares(y: Floats) -> Floats:
-    """(n,), the share of the losses y that lie below each, by a smooth distribution function.
+def smooth_shares(y: Floats, *, most_exact: int = MOST_EXACT) -> Floats:
+    """Return (n,), the share of the losses below each one, by a smooth distribution function.
 
-    Trials gather around the optimum, where ranks spread losses that hardly differ over the whole of
-    N(0, 1): a smooth function becomes a spike, and a process that sees it no longer knows what lies
-    beside the spike. Here the mean of Phi((y_i - y_j) / h) over j takes the place of the rank, h
-    being as wide as Silverman has it. Losses that differ little get scores that differ little.
+    Trials gather around the optimum, where losses hardly differ. Ranks would spread these losses
+    over the whole of N(0, 1): a smooth function would become a spike, and a process would learn
+    nothing about the places beside it. Here the mean of Phi((y_i - y_j) / h) over j replaces the
+    rank; h is the width of Silverman's rule. Losses that differ little get similar scores.
     """
     drawn_in = standardise(_without_outliers(y))
     sample = _spread_sample(drawn_in)
     width = SMOOTHING * len(y) ** -0.2
-    if len(y) <= MOST_EXACT:
+    if len(y) <= most_exact:
         return _mean_share(drawn_in, sample, width)
     knots = _knots(drawn_in)
     return np.interp(drawn_in, knots, _mean_share(knots, sample, width))
 
 
 def _mean_share(z: Floats, sample: Floats, width: float) -> Floats:
-    """(n,), the smooth distribution function of the sample at each of z (n,)."""
+    """Return (n,), the smooth distribution function of the sample at z (n,)."""
     shares: Floats = ndtr((z[:, None] - sample) / width).mean(axis=1)
     return shares
 
 
 def _knots(z: Floats) -> Floats:
-    """Values between which the smooth distribution function is all but straight: the best of z
-    (n,), and others evenly over its order and over its range.
+    """Return places between which the smooth distribution function is nearly straight.
+
+    These are the best values of z (n,), and others evenly over its order and over its range.
     """
     ordered = np.sort(z)
     places = np.linspace(MOST_COMPARED, len(z) - 1, MOST_EXACT // 2).astype(np.int64)
@@ -85,11 +86,11 @@ def _knots(z: Floats) -> Floats:
 
 
 def front_scores(losses: Floats) -> Floats:
-    """(n, L), standardised losses of several objectives, outliers drawn in, but none of the front.
+    """Return (n, L), standardised losses of several objectives. Outliers are drawn in.
 
-    Ranks would forget the distances along a front. And where many trials have gathered at one end
-    of it, which is the best there is of some objectives, its other end is an outlier in these. But
-    what fails at once, with a penalty, is the quickest and no end of a front.
+    Ranks would lose the distances along a front. Trials on the front are never drawn in: if many
+    trials have gathered at one end of it, the other end is an outlier in some objectives. A trial
+    that fails at once and gets a penalty may be the quickest one, but it is no end of a front.
     """
     ends = losses[pareto_front(losses)].max(axis=0)
     each = [
@@ -100,7 +101,7 @@ def front_scores(losses: Floats) -> Floats:
 
 
 def _worst_plausible(y: Floats) -> float:
-    """The largest loss that is no penalty: not enormous beside the next smaller one."""
+    """Return the largest loss that is not enormous compared with the next smaller one."""
     different = np.unique(y)
     distances = 0.5 * different - 0.5 * different[0]  # halves, so that they stay finite
     worst = len(different) - 1
@@ -110,11 +111,11 @@ def _worst_plausible(y: Floats) -> float:
 
 
 def _without_outliers(y: Floats, kept: float = -np.inf) -> Floats:
-    """Else one enormous loss would make all others equal. Up to `kept` all stay as they are.
+    """Draw in outliers, because one enormous loss would make all others equal.
 
-    Once most trials have gathered around the best, the others are outliers, and the scores tell
-    those apart that have gathered. Where most are equal to the best, the median is that of the
-    others.
+    Losses up to `kept` stay as they are. Once most trials have gathered around the best one, the
+    other trials are outliers, and the scores tell the gathered ones apart. If most losses equal
+    the best one, the median of the others is used.
     """
     best = float(y.min())
     above = y[y > best]
@@ -122,15 +123,15 @@ def _without_outliers(y: Floats, kept: float = -np.inf) -> Floats:
         return y
     median = _median(y)
     if median <= best:
-        # Of an even number the lower one, which is no penalty while one of two is none.
+        # The lower median: it is no penalty as long as one of two losses is none.
         median = float(np.sort(above)[(len(above) - 1) // 2])
     return np.minimum(y, max(median + OUTLYING * (median - best), kept))
 
 
 def without_penalties(y: Floats) -> Floats:
-    """The losses y (n,) as they are, but for enormous ones, as people note them for a failure.
+    """Draw in enormous losses (n,), which people note for a failure. Others stay as they are.
 
-    For methods that standardise: beside one of them all others would be equal.
+    Methods that standardise need this: beside an enormous loss all others would be equal.
     """
     drawn_in = _without_outliers(y)
     best, worst, usual = float(y.min()), float(y.max()), float(drawn_in.max())
@@ -138,12 +139,12 @@ def without_penalties(y: Floats) -> Floats:
 
 
 def _median(y: Floats) -> float:
-    # Halves are exact, and the sum of the two in the middle stays finite.
+    # Halves are exact, and the sum of the two middle values stays finite.
     return 2.0 * float(np.median(0.5 * y))
 
 
 def _spread_sample(z: Floats) -> Floats:
-    """At most `MOST_COMPARED` of the values, evenly over their order."""
+    """Return at most `MOST_COMPARED` of the values, evenly over their order."""
     if len(z) <= MOST_COMPARED:
         return z
     sample: Floats = np.sort(z)[_evenly(len(z), MOST_COMPARED)]
@@ -155,10 +156,10 @@ def _evenly(n: int, most: int) -> Ints:
     return ((np.arange(most) + 0.5) / most * n).astype(np.int64)
 
 
-def smooth_scores(y: Floats) -> Floats:
-    """Phi^-1 of the smoothed share of each loss."""
+def smooth_scores(y: Floats, *, most_exact: int = MOST_EXACT) -> Floats:
+    """Return Phi^-1 of the smoothed share of each loss."""
     least = 0.5 / max(len(y), 1)
-    return ndtri(np.clip(smooth_shares(y), least, 1.0 - least))
+    return ndtri(np.clip(smooth_shares(y, most_exact=most_exact), least, 1.0 - least))
 
 
 def scores_from_past(
@@ -169,13 +170,14 @@ def scores_from_past(
     doubt: float = DOUBT,
     shares: Shares = smooth_shares,
 ) -> Floats:
-    """The scores that past tasks expect at the places which the target's losses y (n,) have.
+    """Return the scores (n,) that past tasks expect for the target's losses y (n,).
 
-    Few trials, all chosen to be good, are no sample of all configurations: their own distribution
-    function spreads them over the whole of N(0, 1). If past tasks are right, the scores of the
-    configurations tried are distributed as the mixture of N(mu_i, sigma_i²); if they say nothing
-    about this task, as N(0, 1). With the chance `doubt` for the latter, each loss gets the
-    quantile of both together at its share. Of very many trials some stand for all.
+    A few trials that were chosen to be good are no sample of all configurations, and their own
+    distribution function would spread them over the whole of N(0, 1). If past tasks are right, the
+    scores of the trials are distributed as the mixture of N(mu_i, sigma_i²). If past tasks say
+    nothing about this task, as N(0, 1), which has the probability `doubt`. Each loss gets the
+    quantile of both distributions together at its share. With very many trials, only some of them
+    are mixed.
     """
     if len(mu) > MOST_MIXED:
         rows = np.argsort(mu, kind="stable")[_evenly(len(mu), MOST_MIXED)]

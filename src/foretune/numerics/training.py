@@ -1,7 +1,7 @@
 """Training small networks in JAX: plain lists of layers, float32.
 
-Nothing here is random. Where a training is to be, NumPy draws before it starts: random numbers of
-JAX are what XLA compiles slowest, often longer than the training takes.
+Nothing here is random. NumPy draws random numbers before a training starts, because XLA needs
+longer to compile those of JAX than most trainings take.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -27,20 +27,20 @@ Layer: TypeAlias = tuple[jax.Array, jax.Array]
 Params = TypeVar("Params")
 """Any pytree of parameters."""
 Given = TypeVar("Given")
-"""Any pytree that a step's loss is given, such as a batch."""
+"""Any pytree that the loss of a step reads, such as a batch."""
 
 
 class Descent(NamedTuple, Generic[Params]):
-    """Parameters on their way down, and the optimiser's memory of the way."""
+    """The parameters during a training, and the moments of the optimiser."""
 
     params: Params
     moments: optax.OptState
 
 
 def cache_compilation() -> None:
-    """Keep what XLA compiles in the user's cache folder: the next process starts in no time.
+    """Keep compiled code in the user's cache folder, so that the next process need not compile.
 
-    Where somebody has chosen another folder, that stands.
+    A folder that was chosen before is kept.
     """
     from platformdirs import user_cache_path
 
@@ -52,7 +52,7 @@ def cache_compilation() -> None:
 
 
 def start_descent(params: Params) -> Descent[Params]:
-    """A descent that has not moved yet."""
+    """Return the descent before its first step."""
     leaves = jax.tree.leaves(params)
     size = sum(np.size(leaf) for leaf in leaves)
     return Descent(params, optax.scale_by_adam().init(jnp.zeros(size, jnp.result_type(*leaves))))
@@ -65,18 +65,18 @@ def advance(
     rates: jax.Array,
     trainable: Params | None = None,
 ) -> Descent[Params]:
-    """Adam for one step a rate: the one training loop. To be called under `jit`.
+    """Take one step of Adam for each of the rates. Call it under `jit`.
 
-    Each step's loss is given its entry of `given`, arrays with a leading axis of steps. Parameters
-    move where `trainable`, shaped like them or broadcast to them, is true: everywhere if None.
-    A step whose gradient is not finite (a covariance that did not factorise) is not taken: it
-    would leave no parameter a number.
+    The loss of each step reads its entry of `given`, arrays with a leading axis of steps.
+    Parameters move where `trainable` is true; it is shaped like them or broadcast to them. None
+    means all. A step whose gradient is not finite (because a covariance did not factorise) is left
+    out: it would make every parameter NaN.
     """
     optimiser = optax.scale_by_adam()
-    # As one vector: every array that Adam moves by itself is compiled by itself.
+    # All arrays in one vector: XLA compiles Adam once for each array.
     start, as_params = ravel_pytree(descent.params)
     moves = None if trainable is None else _spread(trainable, descent.params)
-    # Where JAX is told to compute in 64 bits, what it makes of a Python number has them.
+    # If JAX is told to compute in 64 bits, rates made of Python numbers have 64 bits.
     rates = rates.astype(start.dtype)
 
     def step(
@@ -96,21 +96,21 @@ def advance(
 
 
 def _spread(trainable: Params, params: Params) -> jax.Array:
-    """(parameters,), which of all of them may move."""
+    """Return (parameters,), whether each may move."""
     entries = jax.tree.map(lambda may, leaf: jnp.broadcast_to(may, leaf.shape), trainable, params)
     return ravel_pytree(entries)[0]
 
 
 def bucket(n: int, *, least: int) -> int:
-    """The next power of two, at least `least`: sizes are padded so that few shapes are compiled."""
+    """Return the next power of two, at least `least`. Padded sizes mean few compiled shapes."""
     return max(least, 1 << max(n - 1, 0).bit_length())
 
 
 def jax_layers(layers: Iterable[tuple[NDArray[np.float32], NDArray[np.float32]]]) -> list[Layer]:
-    """NumPy layers, as what is trained."""
+    """Return NumPy layers as JAX arrays."""
     return [(jnp.asarray(weights), jnp.asarray(biases)) for weights, biases in layers]
 
 
 def as_arrays(layers: Sequence[Layer]) -> Layers:
-    """The layers as NumPy arrays, for saving and for prediction."""
+    """Return the layers as NumPy arrays, for saving and for prediction."""
     return tuple((np.asarray(weights), np.asarray(biases)) for weights, biases in layers)

@@ -16,7 +16,7 @@ import numpy as np
 
 from foretune._base.arrays import Floats
 from foretune.methods.contracts import Observations
-from foretune.numerics.forests import grown
+from foretune.numerics.forests import grow_trees
 from foretune.space import Encoded
 
 TREES = 50
@@ -63,4 +63,4 @@ def learn_feasibility(seen: Observations, *, most: int = MOST_LEARNT) -> Feasibi
     from sklearn.tree import DecisionTreeClassifier
 
     codes = seen.configs.take(told).codes.astype(np.float32)
-    return Feasibility(grown(DecisionTreeClassifier(), codes, succeeded, trees=TREES, seed=0))
+    return Feasibility(grow_trees(DecisionTreeClassifier(), codes, succeeded, trees=TREES, seed=0))

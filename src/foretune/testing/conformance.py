@@ -18,10 +18,13 @@ from foretune.search import Method, Optimizer, Suggestion, Told
 from foretune.space import Encoded
 from foretune.testing.problems import Problem, problem
 
-KINDS = ("flat", "cash", "pipeline")
+KINDS = ("flat", "pipeline")
+"""A `cash` space is a pipeline of one stage, and shows no more."""
+PAST_CONFIGS = 20
+"""The number of configurations of each past task: learning takes most of the time."""
 TRIALS = 8
-BATCHES = (1, 1, 3, 3)
-"""Trials that go wrong, one after the other: single ones and batches."""
+BATCHES = (1, 1, 4)
+"""The numbers of trials that are asked for at once when trials go wrong."""
 SEED = 3
 RESUMED_AFTER = (0, 4, 7)
 """Numbers of trials after which a search goes on with a loaded prior."""
@@ -30,7 +33,8 @@ RESUMED_AFTER = (0, 4, 7)
 @cache
 def _prior(method: Method, kind: str) -> Prior:
     # Not 0, which a prior that has forgotten its seed would go on with.
-    return method.learn(problem(kind).experience, seed=1, progress=SILENT)
+    past = problem(kind, past_configs=PAST_CONFIGS).experience
+    return method.learn(past, seed=1, progress=SILENT)
 
 
 class MethodConformance:
@@ -52,27 +56,23 @@ class MethodConformance:
         target = self.target(kind, pool=pool)
         return Optimizer(target, self.method, _prior(self.method, kind), seed=seed)
 
-    def resume(self, kind: str, history: list[Suggestion], prior: Prior | None = None) -> Optimizer:
+    def resume(self, kind: str, history: list[Suggestion], prior: Prior) -> Optimizer:
         """Return an optimiser that is told these trials of a search, and has asked for none."""
-        fresh = self.optimizer(kind)
-        target = fresh.target
-        optimizer = fresh if prior is None else Optimizer(target, self.method, prior, seed=SEED)
-        configs = target.space.encode([each.config for each in history])
+        optimizer = Optimizer(self.target(kind), self.method, prior, seed=SEED)
+        configs = optimizer.target.space.encode([each.config for each in history])
         tell_elsewhere(optimizer, problem(kind), configs)
         return optimizer
 
     def test_a_search_goes_on_as_if_never_stopped(self, kind: str) -> None:
         """Suggestions are legal, never repeat, and follow from the trials, the seed and the prior.
 
-        An optimiser that is rebuilt from the trials alone suggests what the old one would have, and
-        so does one with a prior that was saved and loaded.
+        An optimiser that is rebuilt from the trials and the saved prior suggests what the old one
+        would have suggested.
         """
         optimizer = self.optimizer(kind)
         done = run(optimizer, problem(kind), trials=TRIALS)
         # Encoding checks every rule of the space.
         assert not _repeats(optimizer.target.space.encode([each.config for each in done]))
-        last = TRIALS - 1
-        assert self.resume(kind, done[:last]).ask()[0].config == done[last].config
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "prior.safetensors"
             _prior(self.method, kind).save(path)
@@ -101,7 +101,7 @@ class MethodConformance:
             batch = optimizer.ask(size)
             asked += batch
             optimizer.tell(_trouble(each, trouble, each.id) for each in batch)
-        asked += optimizer.ask()
+        asked += optimizer.ask(2)
         assert not _repeats(optimizer.target.space.encode([each.config for each in asked]))
 
     def test_what_is_believed_after_failed_and_pending_trials(self) -> None:
@@ -111,12 +111,12 @@ class MethodConformance:
         """
         if self.method.design.trials is None:
             pytest.skip("its design covers every trial, so that it believes nothing")
-        on, target = problem("cash"), self.target("cash")
+        on, target = problem("pipeline"), self.target("pipeline")
         tried, new = on.space.sample(6, seed=4), on.space.sample(5, seed=5)
         losses = on.losses(tried)
         losses[[1, 4]] = np.nan
         seen = Observations(tried, losses, np.zeros(len(tried), dtype=bool))
-        prior = _prior(self.method, "cash")
+        prior = _prior(self.method, "pipeline")
         beliefs = [
             prior.surrogate(target).condition(told, seed=2).predict(new)
             for told in (seen, seen.successes())
@@ -133,9 +133,9 @@ class MethodConformance:
         assert posterior.best <= expected + 1e-6
 
     def test_few_and_many_observations(self) -> None:
-        """One and 500 trials made elsewhere can be told at once."""
+        """One and 260 trials made elsewhere can be told at once."""
         flat = problem("flat")
-        for observations in (1, 500):
+        for observations in (1, 260):
             optimizer = self.optimizer("flat")
             tell_elsewhere(optimizer, flat, flat.space.sample(observations, seed=9))
             assert len(optimizer.ask(2)) == 2

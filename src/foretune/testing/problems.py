@@ -68,10 +68,13 @@ def _loss(configs: Encoded, shift: float) -> Floats:
 
 
 @cache
-def problem(kind: str) -> Problem:
-    """The problem on a `flat`, `cash` or `pipeline` space."""
+def problem(kind: str, *, past_configs: int = PAST_CONFIGS) -> Problem:
+    """Return the problem on a `flat`, `cash` or `pipeline` space.
+
+    past_configs: the number of random configurations that past tasks have evaluated.
+    """
     space = Space.of(NOTATIONS[kind])
-    configs = _sample(space, PAST_CONFIGS, seed=1)
+    configs = _sample(space, past_configs, seed=1)
     shifts = np.linspace(-0.1, 0.1, PAST_TASKS)
     matrix = np.stack([1e3 ** abs(shift) * _loss(configs, float(shift)) for shift in shifts])
     experience = Experience.from_matrix(

@@ -80,11 +80,12 @@ class EvidenceObjective:
     """(N,)"""
     tasks: tuple[slice, ...]
     """The rows of each task."""
+    units: tuple[int, ...] = UNITS
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:
         """The shapes of the arrays in the vector, in order."""
-        widths = (self.x.shape[1], *UNITS)
+        widths = (self.x.shape[1], *self.units)
         layers = pairwise(widths)
         shapes = [shape for width, units in layers for shape in ((width, units), (units,))]
         return [*shapes, (len(self.tasks), 2)]
@@ -245,12 +246,16 @@ class AblrLearner(Learner):
 
 
 def training_of(
-    experience: Experience, output: Callable[[Floats], Floats], seed: int
+    experience: Experience,
+    output: Callable[[Floats], Floats],
+    seed: int,
+    *,
+    evaluations: int = EVALUATIONS,
 ) -> EvidenceObjective:
-    """A subsample of the past evaluations, equally many of each task as far as it has them."""
+    """Return a subsample of the past evaluations, of equal size for each task if it has enough."""
     tasks = past_tasks(experience, output)
     rng = np.random.default_rng(seed)
-    share = max(EVALUATIONS // len(tasks), 1)
+    share = max(evaluations // len(tasks), 1)
     parts = [task.subsample(share, rng) for task in tasks]
     ends = np.cumsum([0, *(len(part.rows) for part in parts)]).tolist()
     rows = np.concatenate([part.rows for part in parts])

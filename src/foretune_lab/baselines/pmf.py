@@ -7,6 +7,7 @@ positions. They start from the principal components of the losses; the target's 
 learnt kernel.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,13 +92,14 @@ class PmfSurrogate(Surrogate):
 
     positions: CachedOnPool[Floats]
     hyper: GPHyper
+    largest_gp: int = LARGEST_GP
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
         """The belief after all successful trials."""
         del seed
         good = seen.successes()
         at, z = self.positions(good.configs), scalarise(good.losses, standardise)
-        keep = informative_subset(at, z, LARGEST_GP)
+        keep = informative_subset(at, z, self.largest_gp)
         model = GP.condition(at[keep], z[keep], self.hyper)
         return PmfPosterior(self.positions, model, float(z.min()))
 
@@ -135,6 +137,8 @@ class PmfPrior(Prior):
 class PmfLearner(Learner):
     """Finds latent positions and the kernel."""
 
+    train: Callable[..., DeepKernel] = meta_train
+
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> PmfPrior:
         """Maximise the marginal likelihoods of draws from the past tasks."""
         cache_compilation()
@@ -151,7 +155,7 @@ class PmfLearner(Learner):
         table = table.astype(np.float32)
         padded = np.pad(table, ((0, bucket(n_configs, least=64) - n_configs), (0, 0)))
         rows = np.arange(n_configs, dtype=np.float32)[:, None]
-        learnt = meta_train(
+        learnt = self.train(
             positions_at,
             DeepKernel(jnp.asarray(padded), initial_kernel(table)),
             Curriculum(rows, teaching, held_out),

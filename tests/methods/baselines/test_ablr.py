@@ -1,3 +1,5 @@
+from functools import cache
+
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
@@ -8,8 +10,8 @@ from foretune.numerics.transforms import standardise
 from foretune.search import Method, method
 from foretune.space import Space
 from foretune.testing import problem
-from foretune_lab.baselines import ablr as module
 from foretune_lab.baselines.ablr import (
+    UNITS,
     EvidenceObjective,
     ablr,
     ablr_copula,
@@ -24,9 +26,16 @@ ABLR = Method("ablr", "shared features", ablr, needs_experience=True)
 ABLR_COPULA = Method("ablr-copula", "on scores", ablr_copula, needs_experience=True)
 
 
-def small_training():
+@cache
+def learnt(entry=ABLR):
+    """What the method learns from the flat problem."""
+    return entry.learn(problem("flat").experience, seed=0)
+
+
+def small_training(units=UNITS):
     rng = np.random.default_rng(0)
-    return EvidenceObjective(rng.random((9, 2)), rng.standard_normal(9), (slice(0, 4), slice(4, 9)))
+    tasks = (slice(0, 4), slice(4, 9))
+    return EvidenceObjective(rng.random((9, 2)), rng.standard_normal(9), tasks, units)
 
 
 def test_the_network_is_three_layers_of_fifty_tanh_units():
@@ -52,9 +61,8 @@ def test_the_surprise_is_the_mean_over_all_tasks():
     assert training.surprise(vector)[0] == pytest.approx(sum(by_task) / 9)
 
 
-def test_the_gradient_is_that_of_the_surprise(monkeypatch):
-    monkeypatch.setattr(module, "UNITS", (4, 3, 5))
-    training = small_training()
+def test_the_gradient_is_that_of_the_surprise():
+    training = small_training(units=(4, 3, 5))
     vector = training.start(np.random.default_rng(2))
     vector = vector + 0.1 * np.random.default_rng(3).standard_normal(len(vector))
     slopes = approx_fprime(vector, lambda v: training.surprise(v)[0], 1e-7)
@@ -69,16 +77,15 @@ def test_training_lowers_the_surprise():
     assert learnt < training.surprise(training.start(np.random.default_rng(0)))[0] - 0.5
 
 
-def test_evaluations_are_shared_out_evenly(monkeypatch):
-    monkeypatch.setattr(module, "EVALUATIONS", 10)
-    training = training_of(small_experience(), standardise, 0)
+def test_evaluations_are_shared_out_evenly():
+    training = training_of(small_experience(), standardise, 0, evaluations=10)
     assert [rows.stop - rows.start for rows in training.tasks] == [3, 3, 3]
     assert training.x.shape == (9, small_experience().space.width)
 
 
 def test_the_target_is_regressed_on_the_learnt_features():
     flat = problem("flat")
-    prior = ABLR.learn(flat.experience, seed=0)
+    prior = learnt()
     configs = flat.space.sample(30, seed=4)
     losses = flat.losses(configs)
     seen = Observations(configs, losses, np.zeros(30, dtype=bool))
@@ -120,7 +127,7 @@ def test_the_targets_fit_starts_from_the_past_tasks_mean_precisions():
 
 def test_the_pool_gets_the_same_predictions_as_any_other_configurations():
     flat = problem("flat")
-    prior = ABLR.learn(flat.experience, seed=0)
+    prior = learnt()
     seen = Observations(
         flat.pool.take([0, 1, 2]), np.array([[1.0], [2.0], [0.5]]), np.zeros(3, bool)
     )
@@ -141,7 +148,7 @@ def test_another_space_and_the_other_output_are_refused(tmp_path):
 
 @pytest.mark.parametrize("entry", [ABLR, ABLR_COPULA], ids=lambda entry: entry.name)
 def test_it_beats_random_search_on_related_tasks(entry):
-    prior = entry.learn(problem("flat").experience, seed=0)
+    prior = learnt(entry)
     random = method("random")
-    ours = mean_regret(entry, prior, trials=12, seeds=5)
-    assert ours < 0.7 * mean_regret(random, random.learn(None, seed=0), trials=12, seeds=5)
+    ours = mean_regret(entry, prior, trials=10, seeds=3)
+    assert ours < 0.7 * mean_regret(random, random.learn(None, seed=0), trials=10, seeds=3)

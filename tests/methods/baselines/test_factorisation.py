@@ -1,5 +1,6 @@
 """Low-rank tables of losses, and the two methods that search with them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,6 @@ from foretune.numerics.hyper import GPHyper
 from foretune.numerics.transforms import standardise
 from foretune.search import METHODS, Optimizer, Told
 from foretune.space import Space
-from foretune_lab.baselines import pmf as room
 from foretune_lab.baselines.factorisation import (
     RANK,
     LowRank,
@@ -27,7 +27,7 @@ from foretune_lab.baselines.factorisation import (
     renumber_rows,
 )
 from foretune_lab.baselines.oboe import OboeSurrogate, informative, oboe
-from foretune_lab.baselines.pmf import PmfPrior, pmf
+from foretune_lab.baselines.pmf import PmfLearner, PmfPrior, pmf
 from tests.refusals import refuses
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0)})
@@ -276,17 +276,17 @@ def test_the_process_of_pmf_by_hand() -> None:
 
 
 def test_of_many_trials_pmf_keeps_the_informative_ones(
-    monkeypatch, priors: dict[str, Prior]
+    priors: dict[str, Prior],
 ) -> None:
-    monkeypatch.setattr(room, "LARGEST_GP", 10)
     losses, prior = low_rank_losses(1, seed=5)[0], priors["pmf"]
     told = observations(list(range(30)), losses)
-    posterior = prior.surrogate(Target(SPACE)).condition(told, seed=0)
+    surrogate = replace(prior.surrogate(Target(SPACE)), largest_gp=10)
+    posterior = surrogate.condition(told, seed=0)
     keep = informative_subset(prior.positions[:30], losses[:30], 10)
     np.testing.assert_array_equal(posterior.model.x, prior.positions[keep])
 
 
-def test_pmf_starts_from_means_and_principal_components(monkeypatch) -> None:
+def test_pmf_starts_from_means_and_principal_components() -> None:
     """Of the tasks that teach; what the others alone tried is read by the nearest of those."""
     given = []
 
@@ -295,14 +295,13 @@ def test_pmf_starts_from_means_and_principal_components(monkeypatch) -> None:
         kernel = params.kernel._replace(log_signal=params.kernel.log_signal + 2.0)
         return DeepKernel(params.network + 1.0, kernel)
 
-    monkeypatch.setattr(room, "meta_train", recorded)
     losses = low_rank_losses(10, seed=1)
     losses[:, 50:] = np.nan
     losses[3, 50:] = 1.0
     experience = experience_of(losses)
     # A seed that holds out the task which alone tried the last ten.
     seed = next(s for s in range(99) if 3 in np.random.default_rng(s).permutation(10)[:2])
-    prior = pmf().learn(experience, seed=seed, progress=SILENT)
+    prior = PmfLearner(recorded).learn(experience, seed=seed, progress=SILENT)
     [(features, params, curriculum, wishes)] = given
     assert wishes["seed"] == seed
     # Ten past tasks are learnt for a fifth of the time.

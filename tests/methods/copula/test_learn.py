@@ -211,8 +211,9 @@ def test_progress_counts_what_is_done() -> None:
         def step(self, n: int = 1, note: str = "") -> None:
             said.append("step")
 
-    cts().learn(experience((30, 30), lambda x, t: x[:, 0]), seed=0, progress=Noted())
-    assert said == [30, *["step"] * 30]
+    past = gather(experience((30, 30), lambda x, t: x[:, 0]), copula_scores)
+    _train(past, [0], Noted(), rates=(0.01, 0.002))
+    assert said == [2, "step", "step"]
 
 
 def test_units_that_drop_out_are_made_up_for_by_the_others() -> None:

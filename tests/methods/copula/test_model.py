@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -6,7 +8,9 @@ from foretune.errors import MethodError
 from foretune.methods.contracts import Observations, Target
 from foretune.methods.copula.model import CopulaPrior, CopulaSettings, _residuals
 from foretune.methods.copula.prior import ObjectiveNetworks, ScoreBelief
+from foretune.numerics.anchored import AnchoredFit, AnchorLimits
 from foretune.numerics.gp import GP, fit_hyper
+from foretune.numerics.hyper import GPHyper
 from foretune.numerics.scores import midrank_shares, scores_from_past, smooth_shares
 from foretune.numerics.transforms import Standardise, copula_scores, standardise
 from foretune.search import Design, Method, Optimizer, Told
@@ -249,18 +253,22 @@ def test_hidden_units_are_rectified_and_the_last_layer_is_not() -> None:
     np.testing.assert_allclose(belief.sigma, np.log1p(np.exp(before)) + 0.001)
 
 
-def test_of_very_many_trials_the_best_are_kept(monkeypatch) -> None:
+def test_of_very_many_trials_the_best_are_kept() -> None:
     """A trial that is as good as the prior expects has no residual, and may be the best of all."""
-    monkeypatch.setattr("foretune.methods.copula.model.LARGEST_GP", 80)
-    monkeypatch.setattr("foretune.numerics.anchored.LARGEST_FIT", 80)
     kept = []
-    monkeypatch.setattr(
-        "foretune.numerics.anchored.fit_hyper",
-        lambda x, z, **options: kept.append(x) or fit_hyper(x, z, **options),
+
+    def record(x: np.ndarray, z: np.ndarray, **options: object) -> GPHyper:
+        kept.append(x)
+        return fit_hyper(x, z, **options)
+
+    surrogate = prior().surrogate(Target(SPACE))
+    limits = AnchorLimits(largest_fit=80, largest_gp=80)
+    fit = AnchoredFit(
+        output=surrogate.fit.output, order=surrogate.fit.order, limits=limits, fit=record
     )
     configs = SPACE.sample(200, seed=0)
     losses = 4.0 * configs.x[:, 0] + 0.1 * np.sin(20.0 * configs.x[:, 1])
-    posterior = prior().surrogate(Target(SPACE)).condition(seen(configs, list(losses)), seed=0)
+    posterior = replace(surrogate, fit=fit).condition(seen(configs, list(losses)), seed=0)
     best = {tuple(row) for row in configs.x[np.argsort(losses)[:16]]}
     assert best <= {tuple(row) for row in posterior.model.x}
     assert best <= {tuple(row) for row in kept[-1]}
@@ -277,17 +285,17 @@ def test_a_wrong_prior_is_overcome_by_the_targets_own_trials() -> None:
     assert optimizer.told.losses.min() < 0.005
 
 
-def test_the_pools_belief_is_computed_once(monkeypatch) -> None:
+def test_the_pools_belief_is_computed_once() -> None:
     pool = SPACE.sample(50, seed=0)
     calls = []
-    believe = ObjectiveNetworks.believe
 
-    def counting(self: ObjectiveNetworks, x: np.ndarray):
-        calls.append(len(x))
-        return believe(self, x)
+    class CountingNetworks(ObjectiveNetworks):
+        def believe(self, x: np.ndarray) -> ScoreBelief:
+            calls.append(len(x))
+            return PLAIN.believe(x)
 
-    monkeypatch.setattr(ObjectiveNetworks, "believe", counting)
-    surrogate = prior().surrogate(Target(SPACE, pool=pool))
+    counting = replace(prior(), networks=CountingNetworks(PLAIN.layers))
+    surrogate = counting.surrogate(Target(SPACE, pool=pool))
     for n in (2, 3, 4):
         surrogate.condition(
             seen(pool.take(np.arange(n)), list(np.arange(n) * 1.0)), seed=0

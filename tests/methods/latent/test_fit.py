@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
+from foretune._base.arrays import Floats
 from foretune.methods.latent.embedding import AlgorithmEmbedding, random_stack
 from foretune.methods.latent.fit import Fitted, HeadFit, Trials, _flat
 from foretune.numerics.coregion import Hyper, HyperPrior, Points, surprise
@@ -14,9 +15,9 @@ EMBEDDING = AlgorithmEmbedding(ALGORITHMS, random_stack(ALGORITHMS, seed=0))
 PRIOR = HyperPrior.of(len(ALGORITHMS), slope=(0.7, 0.5))
 
 
-def fit(pull: float = 0.01) -> HeadFit:
+def fit(pull: float = 0.01, kind: type[HeadFit] = HeadFit) -> HeadFit:
     strengths = np.full(len(ALGORITHMS), pull)
-    return HeadFit(EMBEDDING.head, PRIOR, strengths, lambda y: standardise(y[:, 0]))
+    return kind(EMBEDDING.head, PRIOR, strengths, lambda y: standardise(y[:, 0]))
 
 
 def trials(n: int) -> Trials:
@@ -78,15 +79,16 @@ def test_a_fit_lowers_the_objective_and_depends_on_the_trials_alone() -> None:
     ("n", "expected"),
     [(3, [(3, 15)]), (4, [(4, 50)]), (7, [(4, 50), (7, 15)]), (8, [(4, 50), (8, 50)])],
 )
-def test_a_fit_begins_where_the_last_anchor_ended(n: int, expected: list, monkeypatch) -> None:
-    made, plain = [], HeadFit.minimise
+def test_a_fit_begins_where_the_last_anchor_ended(n: int, expected: list) -> None:
+    made = []
 
-    def recorded(self, begin, seen, z, iterations):
-        made.append((begin, len(seen.which), iterations, plain(self, begin, seen, z, iterations)))
-        return made[-1][-1]
+    class RecordedFit(HeadFit):
+        def minimise(self, begin: Fitted, trials: Trials, z: Floats, iterations: int) -> Fitted:
+            found = super().minimise(begin, trials, z, iterations)
+            made.append((begin, len(trials.which), iterations, found))
+            return found
 
-    monkeypatch.setattr(HeadFit, "minimise", recorded)
-    chosen = fit()
+    chosen = fit(kind=RecordedFit)
     chosen(trials(n))
     assert [(length, iterations) for _, length, iterations, _ in made] == expected
     assert made[0][0].head is chosen.start

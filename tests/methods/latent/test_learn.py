@@ -4,21 +4,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from foretune._base.arrays import Floats
 from foretune._base.progress import SILENT
 from foretune.errors import MethodError
 from foretune.methods.contracts import Observations, Prior, Target
-from foretune.methods.latent.embedding import random_stack
-from foretune.methods.latent.learn import LatentPrior, _draw_sources, pretrain
+from foretune.methods.latent.embedding import AlgorithmEmbedding, random_stack
+from foretune.methods.latent.learn import LatentPrior, _draw_sources, pretrain, steps_for
 from foretune.methods.latent.model import ChoosingSurrogate, LatentSurrogate, latent_surrogate
 from foretune.methods.latent.sources import MetaFeatures
-from foretune.methods.latent.training import (
-    AdversarialNetworks,
-    SourceEvaluations,
-    initial_networks,
-)
 from foretune.methods.latent.variants import latent_cash, latent_cash_random, latent_cash_ri
 from foretune.search import Optimizer, Told, method
-from foretune.space import Space
+from foretune.space import Encoded, Space
+from foretune.space.algorithms import Algorithms
 from tests.methods.latent.examples import ALGORITHMS, SPACE, experience, losses
 from tests.refusals import refuses
 
@@ -164,51 +161,37 @@ def test_sources_of_different_seeds_begin_with_different_networks() -> None:
 
 
 def untrained(
-    source: SourceEvaluations, beta: float, *, steps: int, seed: int
-) -> AdversarialNetworks:
-    """What `pre_train` begins with."""
-    del beta, steps
-    return initial_networks(np.random.default_rng(seed), *source.x.shape[::2])
+    algorithms: Algorithms, configs: Encoded, gaps: Floats, *, seed: int
+) -> AlgorithmEmbedding:
+    """Return an embedding of random weights."""
+    return AlgorithmEmbedding(algorithms, random_stack(algorithms, seed))
 
 
 @pytest.mark.parametrize(("sources", "ranked"), [(2, False), (3, True)])
-def test_a_ranking_model_needs_three_sources(monkeypatch, sources: int, ranked: bool) -> None:
-    monkeypatch.setattr("foretune.methods.latent.training.pre_train", untrained)
+def test_a_ranking_model_needs_three_sources(sources: int, ranked: bool) -> None:
+    learner = replace(latent_cash(), pretrain=untrained)
     past = experience([0.2, 0.5, 0.8][:sources])
-    learnt = latent_cash().learn(past, seed=0, progress=SILENT)
+    learnt = learner.learn(past, seed=0, progress=SILENT)
     assert (learnt.ranker is not None) == ranked
-    nothing_known = latent_cash().learn(replace(past, meta_features={}), seed=0, progress=SILENT)
+    nothing_known = learner.learn(replace(past, meta_features={}), seed=0, progress=SILENT)
     assert nothing_known.ranker is None
 
 
-def test_sources_are_drawn_with_their_meta_features(monkeypatch) -> None:
-    """Which one, the seed says."""
-    monkeypatch.setattr("foretune.methods.latent.training.pre_train", untrained)
+def test_sources_are_drawn_with_their_meta_features() -> None:
+    """The seed says which one."""
+    learner = replace(latent_cash_random(), pretrain=untrained)
     past = experience([0.2, 0.4, 0.6, 0.8])
     drawn = []
     for seed in range(5):
-        learnt = latent_cash_random().learn(past, seed=seed, progress=SILENT)
+        learnt = learner.learn(past, seed=seed, progress=SILENT)
         [name], _ = _draw_sources(past, 1, seed)
         assert learnt.meta_features.table.tolist() == [[past.meta_features[name]["optimum"]]]
         drawn.append(name)
     assert len(set(drawn)) > 1
 
 
-def test_large_sources_are_trained_for_longer(monkeypatch) -> None:
-    wishes = []
-
-    def recorded(
-        source: SourceEvaluations, beta: float, *, steps: int, seed: int
-    ) -> AdversarialNetworks:
-        wishes.append((beta, steps))
-        return untrained(source, beta, steps=steps, seed=seed)
-
-    monkeypatch.setattr("foretune.methods.latent.training.pre_train", recorded)
-    configs = SPACE.sample(21, seed=0)
-    for rows, beta in ((20, None), (21, 0.5)):
-        some = configs.take(np.arange(rows))
-        pretrain(ALGORITHMS, some, np.linspace(0.0, 1.0, rows), seed=0, beta=beta, large=20)
-    assert wishes == [(1e-4, 1000), (0.5, 4000)]
+def test_large_sources_are_trained_for_longer() -> None:
+    assert (steps_for(5000), steps_for(5001)) == (1000, 4000)
 
 
 def test_without_pre_training_all_layers_follow_the_seed_and_move(tmp_path: Path) -> None:

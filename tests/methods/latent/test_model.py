@@ -94,17 +94,17 @@ def test_a_believed_trial_is_to_be_beaten() -> None:
 
 
 @pytest.mark.parametrize(("trials", "heard"), [(7, 7), (10, 10), (12, 10)])
-def test_at_least_ten_trials_choose_the_sources(monkeypatch, trials: int, heard: int) -> None:
+def test_at_least_ten_trials_choose_the_sources(trials: int, heard: int) -> None:
     """Two for each of three algorithms would be six."""
     asked = []
 
-    def noting(embeddings, preferences, configs, y):
-        asked.append((len(configs), len(y)))
-        return panel(embeddings, preferences, configs, y)
+    class RecordedChoice(ChoosingSurrogate):
+        def choose_sources(self, configs: Encoded, losses: np.ndarray) -> tuple[int, ...]:
+            asked.append((len(configs), len(losses)))
+            return super().choose_sources(configs, losses)
 
-    monkeypatch.setattr("foretune.methods.latent.model.panel", noting)
     configs = DRAWN.take(np.arange(trials))
-    surrogate = ChoosingSurrogate(tuple(SOURCES), np.zeros(4), Target(SPACE))
+    surrogate = RecordedChoice(tuple(SOURCES), np.zeros(4), Target(SPACE))
     surrogate.condition(seen(configs=configs, y=losses(configs, 0.3)[:, None]), seed=0)
     assert asked == [(heard, heard)]
 

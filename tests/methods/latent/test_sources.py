@@ -85,7 +85,7 @@ def test_no_more_than_eight_sources_are_heard() -> None:
     assert len(panel(embeddings, np.zeros(40), configs, losses(configs, 0.5))) == 8
 
 
-def test_each_source_is_ranked_for_the_others_alone(monkeypatch) -> None:
+def test_each_source_is_ranked_for_the_others_alone() -> None:
     """Of three sources two are ranked at a time, by relevances 2 and 1."""
     given = []
 
@@ -93,12 +93,11 @@ def test_each_source_is_ranked_for_the_others_alone(monkeypatch) -> None:
         given.append((lists, wishes))
         return Ranker("")
 
-    monkeypatch.setattr(Ranker, "fit", recorded)
     embeddings = [bowl_about(optimum) for optimum in (0.1, 0.3, 0.9)]
     configs = SPACE.sample(60, seed=5)
     tasks = [PastTask(np.arange(60), losses(configs, optimum)) for optimum in (0.1, 0.3, 0.9)]
     table = MetaFeatures.of([{"n": 1.0}, {"n": 2.0}, {"n": 9.0}])
-    fit_ranker(embeddings, tasks, configs, table, seed=7)
+    fit_ranker(embeddings, tasks, configs, table, seed=7, fit=recorded)
     [((features, labels, lists), wishes)] = given
     assert lists == [2, 2, 2]
     # For the first task the second source is nearer than the third, and so on.

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from foretune.errors import MethodError
-from foretune.methods.pipeline import growth
-from foretune.methods.pipeline.growth import LOOKED_AT, grown
+from foretune.methods.pipeline.growth import LOOKED_AT, extend_network
 from foretune.methods.pipeline.layout import NetworkLayout, Sizes
 from foretune.methods.pipeline.model import DeepPipe, LatentPoints
 from foretune.methods.pipeline.network import PipelineEmbedding
@@ -54,7 +53,7 @@ def test_known_pipelines_keep_their_embeddings(
 ) -> None:
     small, large = Space.of(SMALL), Space.of({**SMALL, **change})
     learnt = learnt_on(small, encoder_layers)
-    larger = grown(learnt, large)
+    larger = extend_network(learnt, large)
     assert larger.notes == (note,)
     known = small.sample(30, seed=0)
     before = learnt.place(known)
@@ -70,7 +69,7 @@ def test_known_pipelines_keep_their_embeddings(
 def test_only_what_is_new_may_be_trained() -> None:
     small = Space.of(SMALL)
     large = Space.of({**SMALL, "model": {**SMALL["model"], **FOREST}})
-    larger = grown(learnt_on(small), large)
+    larger = extend_network(learnt_on(small), large)
     embedding = PipelineEmbedding(larger.model.layout)
     new_rows = [key[1] == "forest" for key in embedding.rows(0)]
     np.testing.assert_array_equal(larger.new[0][0].all(axis=1), new_rows)
@@ -91,7 +90,7 @@ def test_a_new_algorithm_begins_as_a_typical_one(encoder_layers: int) -> None:
     small = Space.of({"model": SMALL["model"]})
     large = Space.of({"model": {**SMALL["model"], **FOREST}})
     learnt = learnt_on(small, encoder_layers)
-    larger = grown(learnt, large).model
+    larger = extend_network(learnt, large).model
     configs = small.sample(LOOKED_AT, seed=0)
     codes = PipelineEmbedding(learnt.layout).encode(learnt.layers, learnt.layout.read(configs))
     is_svm = configs.values[:, 0] == 0
@@ -113,7 +112,7 @@ def test_a_first_hyperparameter_leaves_what_is_known_of_its_algorithm(encoder_la
     gained = {"standard": {"mean": ["yes", "no"]}}
     large = Space.of({**SMALL, "scaler": {**SMALL["scaler"], **gained}})
     learnt = learnt_on(small, encoder_layers)
-    larger = grown(learnt, large)
+    larger = extend_network(learnt, large)
     assert larger.notes == ("hyperparameter 'scaler:standard:mean', or values of it",)
     known = small.sample(30, seed=0).dicts()
     before = learnt.place(small.encode(known))
@@ -149,14 +148,14 @@ def test_a_new_algorithm_without_hyperparameters_begins_as_a_typical_one() -> No
     learnt = learnt_on(Space.of(SMALL))
     large = Space.of({**SMALL, "scaler": {**SMALL["scaler"], "robust": {}}})
     typical = np.mean(list(mean_codes(learnt).values()), axis=0)
-    for code in codes_on(grown(learnt, large).model, "robust"):
+    for code in codes_on(extend_network(learnt, large).model, "robust"):
         np.testing.assert_allclose(code, typical, rtol=1e-4, atol=1e-5)
 
 
 def test_an_algorithm_that_lost_its_hyperparameters_keeps_what_it_had_on_average() -> None:
     scalers = {**SMALL["scaler"], "robust": {"share": (0.0, 1.0)}}
     learnt = learnt_on(Space.of({**SMALL, "scaler": scalers}))
-    smaller = grown(learnt, Space.of({**SMALL, "scaler": {**scalers, "quantile": {}}}))
+    smaller = extend_network(learnt, Space.of({**SMALL, "scaler": {**scalers, "quantile": {}}}))
     assert smaller.notes == ()
     for scaler in ("none", "standard", "quantile"):
         expected = mean_codes(learnt)[scaler]
@@ -164,11 +163,11 @@ def test_an_algorithm_that_lost_its_hyperparameters_keeps_what_it_had_on_average
             np.testing.assert_allclose(code, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_what_no_configuration_looked_at_uses_is_no_part_of_what_is_typical(monkeypatch) -> None:
-    monkeypatch.setattr(growth, "LOOKED_AT", 1)
+def test_what_no_configuration_looked_at_uses_is_no_part_of_what_is_typical() -> None:
     small = Space.of({"model": SMALL["model"]})
     learnt = learnt_on(small)
-    larger = grown(learnt, Space.of({"model": {**SMALL["model"], **FOREST}})).model
+    space = Space.of({"model": {**SMALL["model"], **FOREST}})
+    larger = extend_network(learnt, space, looked_at=1).model
     read = learnt.layout.read(small.sample(1, seed=0))
     typical = PipelineEmbedding(learnt.layout).encode(learnt.layers, read)[0]
     forest = larger.layout.encoder_keys.index(("model", "forest"))
@@ -186,7 +185,7 @@ def test_new_encoders_are_not_silent() -> None:
         "model": {**SMALL["model"], **FOREST},
         "encoder": {"hash": {"bits": (1, 9)}, "none": {}},
     })  # fmt: skip
-    larger = grown(learnt_on(Space.of(SMALL), encoder_layers=2), space).model
+    larger = extend_network(learnt_on(Space.of(SMALL), encoder_layers=2), space).model
     embedding = PipelineEmbedding(larger.layout)
     expected = [
         {("model", "forest"): True, ("encoder", "hash"): True},
@@ -209,7 +208,7 @@ def test_a_new_algorithm_lies_apart_and_spreads_by_its_own_hyperparameters(
     """In lengthscales: 2 between the ends of one range; farther where no mean foretells it."""
     large = Space.of({"model": {**SMALL["model"], "forest": {"share": (0.0, 1.0)}}})
     small = learnt_on(Space.of({"model": SMALL["model"]}), learns_mean=learns_mean)
-    larger = grown(small, large).model
+    larger = extend_network(small, large).model
     forests = large.encode([{"model": "forest", "model:forest:share": x} for x in (0.0, 0.5, 1.0)])
     svm = large.encode([{"model": "svm", "model:svm:C": 0.5}])
     extra = learnt_units(larger, larger.place(forests))[:, 4:]
@@ -220,7 +219,7 @@ def test_a_new_algorithm_lies_apart_and_spreads_by_its_own_hyperparameters(
 def test_the_algorithms_of_a_new_stage_are_no_newcomers() -> None:
     """There is nothing that would be typical of them."""
     stage = {"encoder": {"one-hot": {"least": (0.0, 1.0)}, "none": {}}}
-    larger = grown(learnt_on(Space.of(SMALL)), Space.of({**SMALL, **stage}))
+    larger = extend_network(learnt_on(Space.of(SMALL)), Space.of({**SMALL, **stage}))
     assert larger.model.new.places == ()
     of_stage = [key[0] == "encoder" for key in larger.model.layout.encoder_keys]
     assert sum(of_stage) == 2
@@ -231,7 +230,7 @@ def test_what_the_space_lacks_is_left_out() -> None:
     large = Space.of({**SMALL, "model": {**SMALL["model"], **FOREST}})
     small = Space.of(SMALL)
     learnt = learnt_on(large)
-    smaller = grown(learnt, small)
+    smaller = extend_network(learnt, small)
     assert smaller.notes == ()
     assert not any(part.any() for layer in smaller.new for part in layer)
     known = small.sample(20, seed=0)
@@ -242,11 +241,11 @@ def test_what_the_space_lacks_is_left_out() -> None:
 
 def test_another_range_is_another_hyperparameter() -> None:
     wider = {**SMALL, "model": {**SMALL["model"], "svm": {"C": (0.0, 10.0)}}}
-    notes = grown(learnt_on(Space.of(SMALL)), Space.of(wider)).notes
+    notes = extend_network(learnt_on(Space.of(SMALL)), Space.of(wider)).notes
     assert notes == ("hyperparameter 'model:svm:C', or values of it",)
 
 
 def test_spaces_with_nothing_in_common_are_refused() -> None:
     other = Space.of({"booster": {"linear": {}, "tree": {"depth": (1, 5)}}})
     with refuses("no-shared-algorithm", kind=MethodError):
-        grown(learnt_on(Space.of(SMALL)), other)
+        extend_network(learnt_on(Space.of(SMALL)), other)

@@ -9,8 +9,7 @@ from foretune.errors import ForetuneWarning, MethodError
 from foretune.experience import Direction, Experience, Metric, Status
 from foretune.methods.contracts import Observations, Target
 from foretune.methods.past_data import PastTask
-from foretune.methods.pipeline import training
-from foretune.methods.pipeline.growth import grown
+from foretune.methods.pipeline.growth import extend_network
 from foretune.methods.pipeline.layout import NetworkLayout, Sizes
 from foretune.methods.pipeline.learn import DeepPipeLearner, DeepPipePrior, parts
 from foretune.methods.pipeline.model import Choices, DeepPipe, DeepPipeSurrogate, FixedNetwork
@@ -29,7 +28,6 @@ from foretune.methods.pipeline.variants import deeppipe, deeppipe_paper, deeppip
 from foretune.numerics.anchored import informative_subset
 from foretune.numerics.deep_kernel import DeepKernel
 from foretune.numerics.gp import fit_hyper
-from foretune.numerics.hyper import GPHyper
 from foretune.numerics.scores import midrank_scores, midrank_shares, scores_from_past
 from foretune.numerics.transforms import standardise
 from foretune.space import Encoded, Space
@@ -58,7 +56,7 @@ def with_a_mean(model: DeepPipe) -> DeepPipe:
 
 def past(space: Space, tasks: int = 8) -> Experience:
     """The best depth, C or number of trees is 0.2 on even tasks and 0.8 on odd ones."""
-    configs = space.sample(80, seed=0)
+    configs = space.sample(32, seed=0)
     number = np.nan_to_num(configs.values[:, 1:]).sum(axis=1)
     matrix = np.stack([np.square(number - (0.8 if t % 2 else 0.2)) for t in range(tasks)])
     names = [f"task {t}" for t in range(tasks)]
@@ -130,15 +128,8 @@ class TestSurrogate:
         assert both.model.hyper.log_signal == pytest.approx(told.model.hyper.log_signal, abs=1e-6)
         assert len(both.model.x) == 10
 
-    def test_without_a_mean_the_kernel_is_fitted_from_the_learnt_one(self, monkeypatch) -> None:
+    def test_without_a_mean_the_kernel_is_fitted_from_the_learnt_one(self) -> None:
         """FineTune of Algorithm 2: one lengthscale, signal and noise; the network stays."""
-        starts = []
-
-        def noted(u, y, **wishes) -> GPHyper:
-            starts.append(wishes["starts"])
-            return fit_hyper(u, y, **wishes)
-
-        monkeypatch.setattr("foretune.methods.pipeline.model.fit_hyper", noted)
         model = replace(
             random_model(PIPELINE, Sizes(factor=2, latent=4)), log_signal=-1, log_noise=-2
         )
@@ -147,8 +138,7 @@ class TestSurrogate:
         posterior = DeepPipeSurrogate(FixedNetwork.on(model, None)).condition(
             seen(configs, losses), seed=0
         )
-        [[start]] = starts
-        np.testing.assert_array_equal(start.to_vector(), model.start.to_vector())
+        start = model.start
         assert (start.log_signal, start.log_noise) == (-1, -2)
         found = posterior.model.hyper
         expected = fit_hyper(
@@ -239,7 +229,7 @@ class TestApart:
         """In lengthscales: its distance, and its hyperparameters in halves of their diagonal."""
         forest = {"forest": {"share": (0.0, 1.0), "trees": (0.0, 1.0)}}
         space = Space.of({"model": {**MODELS, **forest}})
-        model = grown(random_model(Space.of({"model": MODELS}), sizes), space).model
+        model = extend_network(random_model(Space.of({"model": MODELS}), sizes), space).model
         configs = space.encode(
             [
                 {"model": "svm", "model:svm:C": 0.1},
@@ -253,16 +243,15 @@ class TestApart:
         assert len(model.groups) == 4 + 3
 
 
-def recorded_tuning(monkeypatch) -> list[tuple[np.ndarray, np.ndarray, np.ndarray, dict]]:
-    """What `fine_tune` is given; it changes nothing."""
-    calls = []
+class RecordedTuning:
+    """Keeps what it is given, and changes nothing."""
 
-    def unmoved(features, params, x, z, mask, **wishes) -> DeepKernel:
-        calls.append((x, z, mask, wishes))
+    def __init__(self) -> None:
+        self.calls: list[tuple[np.ndarray, np.ndarray, np.ndarray, dict]] = []
+
+    def __call__(self, features, params, x, z, mask, **wishes) -> DeepKernel:
+        self.calls.append((x, z, mask, wishes))
         return params
-
-    monkeypatch.setattr(training, "fine_tune", unmoved)
-    return calls
 
 
 class TestTuning:
@@ -302,7 +291,7 @@ class TestTuning:
         tasks = [PastTask(np.arange(rows), np.zeros(rows)) for rows in (5, 30, 9)]
         assert {each.observations for each in schedules_for(tasks)} == {32}
 
-    def test_three_rates_follow_each_other(self, monkeypatch) -> None:
+    def test_three_rates_follow_each_other(self) -> None:
         """Each goes on from what the one before has found, with draws of its own."""
         given = []
 
@@ -311,12 +300,13 @@ class TestTuning:
             kernel = params.kernel
             return params._replace(kernel=kernel._replace(log_signal=kernel.log_signal + 1.0))
 
-        monkeypatch.setattr(training, "meta_train", louder)
         start, configs = random_model(PIPELINE), PIPELINE.sample(12, seed=1)
         train, validation = (
             [PastTask(rows, np.zeros(6))] for rows in (np.arange(6), np.arange(6, 12))
         )
-        trained = train_on_past_tasks(start, configs, train, validation, seed=7, progress=SILENT)
+        trained = train_on_past_tasks(
+            start, configs, train, validation, seed=7, progress=SILENT, train_network=louder
+        )
         assert trained.log_signal == pytest.approx(start.log_signal + 3.0)
         assert [seed for _, seed, _ in given] == [7, 8, 9]
         assert [schedule for _, _, schedule in given] == schedules_for(train)
@@ -337,32 +327,32 @@ class TestTuning:
         prior.save(tmp_path / "prior")
         assert deeppipe_ri().load(tmp_path / "prior") == prior
 
-    def test_the_network_is_tuned_to_the_prefix_that_is_due(self, monkeypatch) -> None:
+    def test_the_network_is_tuned_to_the_prefix_that_is_due(self) -> None:
         """To the first 8 of 9 trials that double; again where any of these differs."""
-        calls = recorded_tuning(monkeypatch)
+        tune = RecordedTuning()
         start = with_a_mean(random_model(PIPELINE))
         configs, losses = PIPELINE.sample(9, seed=1), np.random.default_rng(0).random((9, 1))
-        source = TunedNetwork(start, configs, steps=7, growth=2.0)
+        source = TunedNetwork(start, configs, steps=7, growth=2.0, fine_tune=tune)
         _, places = source.after(configs, losses)
         assert places(configs) is places(configs)
-        [(x, z, mask, wishes)] = calls
+        [(x, z, mask, wishes)] = tune.calls
         due = configs.take(np.arange(8))
         assert mask.tolist() == [True] * 8 + [False] * 8
         np.testing.assert_array_equal(x[:8], start.layout.read(due))
         np.testing.assert_allclose(z[:8], start.scores(losses[:8], start.place(due)), rtol=1e-6)
         assert (wishes["steps"], wishes["trainable"]) == (7, None)
         source.after(due, losses[:8])
-        assert len(calls) == 1
+        assert len(tune.calls) == 1
         source.after(due, losses[:8] + np.eye(8)[:, :1])
         source.after(PIPELINE.sample(8, seed=2), losses[:8])
-        assert len(calls) == 3
+        assert len(tune.calls) == 3
 
-    def test_the_network_is_tuned_to_the_informative_trials_of_many(self, monkeypatch) -> None:
-        calls = recorded_tuning(monkeypatch)
+    def test_the_network_is_tuned_to_the_informative_trials_of_many(self) -> None:
+        tune = RecordedTuning()
         start, configs = random_model(PIPELINE), PIPELINE.sample(30, seed=1)
         losses = np.random.default_rng(0).random((30, 1))
-        TunedNetwork(start, None, most_trials=10).after(configs, losses)
-        [(x, z, mask, _)] = calls
+        TunedNetwork(start, None, most_trials=10, fine_tune=tune).after(configs, losses)
+        [(x, z, mask, _)] = tune.calls
         read = start.layout.read(configs).astype(np.float64)
         scores = start.scores(losses, start.place(configs))
         keep = informative_subset(read, scores, 10)
@@ -460,22 +450,15 @@ class TestLearning:
         small, large = belief.predict(trees).mean
         assert large < small
 
-    def test_the_seed_of_a_prior_decides_its_network_and_its_training(self, monkeypatch) -> None:
-        seeds = []
-
-        def noted(layout: NetworkLayout, configs: Encoded, seed: int) -> DeepPipe:
-            seeds.append(seed)
-            return initial_network(layout, configs, seed)
-
-        def not_trained(start: DeepPipe, *_: object, seed: int, **__: object) -> DeepPipe:
-            seeds.append(seed)
-            return start
-
-        monkeypatch.setattr(training, "initial_network", noted)
-        monkeypatch.setattr(training, "train_on_past_tasks", not_trained)
+    def test_the_seed_of_a_prior_decides_its_first_network(self) -> None:
         experience = past(Space.of({"model": MODELS}))
-        DeepPipeLearner(SMALL, midrank_scores).learn(experience, seed=5, progress=SILENT)
-        assert seeds == [5, 5]
+        learner = DeepPipeLearner(SMALL, midrank_scores)
+        looked_at = experience.configs.take(np.random.default_rng(5).permutation(32))
+        expected = initial_network(NetworkLayout.of(experience.space, SMALL), looked_at, 5)
+        found = learner.first_network(experience, seed=5)
+        assert found.log_lengthscale == pytest.approx(expected.log_lengthscale)
+        for ours, theirs in zip(found.layers, expected.layers, strict=True):
+            np.testing.assert_array_equal(ours[0], theirs[0])
 
     def test_named_validation_tasks_do_not_train(self) -> None:
         """Neither those that the experience names, nor those that are held out by the seed."""

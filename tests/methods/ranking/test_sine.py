@@ -38,7 +38,7 @@ def best_after(observations: int, chosen: Method, prior: Prior, y: np.ndarray, s
     return min(found) - y.min()
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_without_meta_learning_the_optimum_takes_8_observations(seed: int) -> None:
     chosen = after_three_random("dre-ri")
     prior = chosen.learn(None, seed=seed)
@@ -59,7 +59,7 @@ def meta_learnt() -> Prior:
     return METHODS["dre"].learn(past, seed=0, progress=SILENT)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_meta_learnt_it_takes_one_or_two_steps(meta_learnt: Prior, seed: int) -> None:
     chosen = after_three_random("dre")
     assert best_after(5, chosen, meta_learnt, sine(8.0), seed) < AN_OPTIMUM

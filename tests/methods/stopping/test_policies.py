@@ -1,9 +1,10 @@
 """Stopping policies on races whose outcome is known, and against numbers of their papers."""
 
 import math
+from functools import cache
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretune.experience import Status
@@ -65,6 +66,13 @@ def test_hyperband_has_the_brackets_of_table_1() -> None:
     assert [each.first_level for each in brackets] == [0, 1, 2, 3, 4]
 
 
+@cache
+def steps_of_table_1() -> list[float]:
+    policy = hyperband(StepRange(1, 81, 3))
+    size = sum(each.size for each in policy.brackets)
+    return steps_of(run_race(policy, [math.sin(i) for i in range(size)], 81))
+
+
 @pytest.mark.parametrize(
     ("bracket", "counts"),
     [
@@ -77,11 +85,9 @@ def test_hyperband_has_the_brackets_of_table_1() -> None:
     ],
 )
 def test_as_many_trials_reach_each_level_as_in_the_paper(bracket: int, counts: list[int]) -> None:
-    policy = hyperband(StepRange(1, 81, 3))
-    sizes = [each.size for each in policy.brackets]
-    race = run_race(policy, [math.sin(i) for i in range(sum(sizes))], 81)
+    sizes = [each.size for each in hyperband(StepRange(1, 81, 3)).brackets]
     begin = sum(sizes[:bracket])
-    steps = steps_of(race)[begin : begin + sizes[bracket]]
+    steps = steps_of_table_1()[begin : begin + sizes[bracket]]
     assert [sum(step >= level for step in steps) for level in (1, 3, 9, 27, 81)] == counts
 
 
@@ -134,6 +140,7 @@ def test_asha_continues_at_once_what_is_among_the_best() -> None:
     assert policy.decide(race, 1).decision is PAUSE
 
 
+@settings(max_examples=30)
 @given(st.lists(st.floats(0, 1), min_size=9, max_size=40, unique=True))
 def test_asha_promotes_a_third_of_each_level_or_more(losses: list[float]) -> None:
     # More, because a trial that was among the best may be overtaken after it went on.

@@ -2,17 +2,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestRegressor
 
 from foretune.errors import MethodError, UsageError
 from foretune.experience import Status
-from foretune.methods.zero_shot import surrogate as surrogate_module
 from foretune.methods.zero_shot.build import BUILDERS, Recipe
 from foretune.methods.zero_shot.jobs import Jobs, look_up_jobs
 from foretune.methods.zero_shot.mf import HyperBand, bracket_ratio, rung_sizes
 from foretune.methods.zero_shot.naive import naive
 from foretune.methods.zero_shot.obo import CandidateSearch, LossBelief, task_features
 from foretune.methods.zero_shot.panel import panel_of
-from foretune.methods.zero_shot.surrogate import complete_losses
+from foretune.methods.zero_shot.surrogate import complete_losses, random_forest, surrogate
 from foretune.methods.zero_shot.table import loss_table
 from foretune.numerics.greedy import find_aggregate, greedy, mean, meta_loss
 from foretune.numerics.normalise import NORMALISATIONS
@@ -30,11 +30,11 @@ NAN = np.nan
 
 @pytest.mark.parametrize("name", BUILDERS)
 def test_every_builder_finds_complementary_configurations(name):
-    configs = candidates()
-    losses = bowls(configs, tasks=20)
-    jobs = jobs_of(losses, configs, budget=300)
+    configs = candidates(40)
+    losses = bowls(configs, tasks=12)
+    jobs = jobs_of(losses, configs, budget=150)
     picks = BUILDERS[name](jobs, 3, mean, seed=0)
-    assert jobs.used <= 300
+    assert jobs.used <= 150
     assert len(set(picks.chosen.tolist())) == 3
     assert (np.diff(picks.losses) <= 0.0).all()
     drawn = np.random.default_rng(0).permutation(len(configs))
@@ -44,13 +44,13 @@ def test_every_builder_finds_complementary_configurations(name):
 
 @pytest.mark.parametrize("name", ["obo", "mf"])
 def test_adaptive_builders_beat_naive_at_equal_budget(name):
-    configs = candidates()
+    configs = candidates(40)
     found = {}
     for builder in ("naive", name):
         runs = []
-        for seed in range(3):
-            losses = bowls(configs, seed=seed)
-            jobs = jobs_of(losses, configs, budget=300)
+        for seed in range(2):
+            losses = bowls(configs, tasks=16, seed=seed)
+            jobs = jobs_of(losses, configs, budget=120)
             runs.append(meta_loss(losses, BUILDERS[builder](jobs, 3, mean, seed=seed).chosen))
         found[builder] = np.mean(runs)
     assert found[name] < found["naive"]
@@ -69,10 +69,10 @@ def test_builders_survive_failed_jobs_and_other_aggregates(name):
 
 @pytest.mark.parametrize("name", BUILDERS)
 def test_the_seed_decides(name):
-    configs = candidates(40)
-    losses = bowls(configs, tasks=8)
+    configs = candidates(20)
+    losses = bowls(configs, tasks=6)
     first, second = (
-        BUILDERS[name](jobs_of(losses, configs, budget=60), 3, mean, seed=7) for _ in range(2)
+        BUILDERS[name](jobs_of(losses, configs, budget=30), 3, mean, seed=7) for _ in range(2)
     )
     assert first.chosen.tolist() == second.chosen.tolist()
 
@@ -202,27 +202,34 @@ def test_rungs_share_one_order_and_promote_a_third():
     assert band.spent[0] >= band.spent[1] > 0
 
 
-def test_surrogate_grows_a_default_forest_on_random_candidates_of_each_task(monkeypatch):
-    """Section 7: scikit-learn's defaults are 100 trees; 4 tasks share 42 jobs."""
+def test_surrogate_learns_from_random_candidates_of_each_task():
+    """4 tasks share 42 jobs."""
     noted = []
-    grown = surrogate_module.grown
 
-    def noting(tree, x, y, *, trees: int, seed: int):
-        noted.append((len(x), trees, tree.get_params()["max_depth"]))
-        return grown(tree, x, y, trees=trees, seed=seed)
+    def zeros(known, losses, others, seed):
+        noted.append(len(known))
+        return np.zeros(len(others))
 
-    monkeypatch.setattr(surrogate_module, "grown", noting)
     configs = candidates(20)
     jobs = jobs_of(bowls(configs, tasks=4), configs, budget=42)
-    BUILDERS["surrogate"](jobs, 2, mean, seed=0)
-    assert sorted(noted) == [(10, 100, None)] * 2 + [(11, 100, None)] * 2
+    surrogate(jobs, 2, mean, seed=0, regression=zeros)
+    assert sorted(noted) == [10, 10, 11, 11]
     assert len(np.unique(jobs.ran, axis=0)) == 4
+
+
+def test_the_forest_of_surrogate_is_scikit_learns_with_its_defaults():
+    """Section 7."""
+    rng = np.random.default_rng(0)
+    known, others = rng.random((30, 3), np.float32), rng.random((9, 3), np.float32)
+    losses = rng.random(30)
+    expected = RandomForestRegressor(random_state=5).fit(known, losses).predict(others)
+    np.testing.assert_allclose(random_forest(known, losses, others, 5), expected)
 
 
 def test_where_nothing_is_shared_surrogate_chooses_among_the_best_of_each_task():
     table = loss_table(unshared_experience(tasks=3, each=6))
     jobs = look_up_jobs(table)
-    picks = surrogate_module.surrogate(jobs, 9, mean, seed=0, best_predicted=2)
+    picks = surrogate(jobs, 9, mean, seed=0, best_predicted=2)
     best = np.argsort(table.losses, axis=1)[:, :2]
     assert sorted(picks.chosen.tolist()) == sorted(best.ravel().tolist())
 

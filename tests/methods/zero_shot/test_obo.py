@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from foretune.methods.zero_shot import obo as room
 from foretune.methods.zero_shot.obo import (
     CandidateSearch,
     LossBelief,
@@ -10,6 +9,7 @@ from foretune.methods.zero_shot.obo import (
     _pool,
     obo,
 )
+from foretune.numerics.forests import grow_trees
 from foretune.numerics.greedy import find_aggregate, greedy, mean
 from tests.methods.zero_shot.examples import bowls, candidates, jobs_of
 
@@ -161,18 +161,17 @@ def test_a_large_pool_holds_what_was_begun_and_as_many_others_as_fit() -> None:
     assert _pool(jobs, np.array([2]), np.random.default_rng(0), largest=20).max() < 50
 
 
-def test_every_forest_is_grown_by_chance_of_its_own(monkeypatch) -> None:
+def test_every_forest_is_grown_by_chance_of_its_own() -> None:
     seeds = []
-    grown = room.grown
 
-    def noting(*args, seed: int, **options):
+    def record_seed(*args, seed: int, **options):
         seeds.append(seed)
-        return grown(*args, seed=seed, **options)
+        return grow_trees(*args, seed=seed, **options)
 
-    monkeypatch.setattr(room, "grown", noting)
     configs = candidates(6)
     for seed in (0, 1):
-        obo(jobs_of(bowls(configs, tasks=3), configs, budget=8), 2, mean, seed=seed)
+        jobs = jobs_of(bowls(configs, tasks=3), configs, budget=8)
+        obo(jobs, 2, mean, seed=seed, grow=record_seed)
     assert len(set(seeds)) == len(seeds) > 4
 
 

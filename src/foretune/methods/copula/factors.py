@@ -35,10 +35,10 @@ from foretune.methods.past_data import (
 )
 from foretune.numerics.anchored import LARGEST_GP, informative_subset
 from foretune.numerics.artifact import load_artifact, save_artifact
+from foretune.numerics.bounded_cache import BoundedCache
 from foretune.numerics.factor_gp import VARIANCES_MODE, FactorGP, FactorHyper, fit_factors
 from foretune.numerics.forests import Forest
 from foretune.numerics.objectives import scalarise
-from foretune.numerics.remembered import BoundedCache
 from foretune.numerics.scores import Shares, midrank_scores, scores_from_past
 from foretune.space import Encoded, Space
 

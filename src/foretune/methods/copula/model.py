@@ -17,7 +17,7 @@ from foretune.errors import MethodError
 from foretune.methods.contracts import Observations, Posterior, Prediction, Prior, Surrogate, Target
 from foretune.methods.copula.prior import ObjectiveNetworks, ScoreBelief
 from foretune.methods.past_data import CachedOnPool, check_space, trial_shares
-from foretune.numerics.anchored import LARGEST_GP, AnchoredFit, informative_subset
+from foretune.numerics.anchored import AnchoredFit, informative_subset
 from foretune.numerics.gp import GP
 from foretune.numerics.scores import DOUBT, Shares, scores_from_past, smooth_shares
 from foretune.numerics.transforms import AS_THEY_ARE, copula_scores, standardise
@@ -164,7 +164,7 @@ class CopulaSurrogate(Surrogate):
         hyper = self.fit.hyper(x[real], told[real])
         residuals = self.fit.output(told)
         scores = mu + sigma * residuals
-        keep = informative_subset(x, scores, LARGEST_GP)
+        keep = informative_subset(x, scores, self.fit.limits.largest_gp)
         model = GP.condition(x[keep], residuals[keep], hyper, units=AS_THEY_ARE)
         best = float(scores.min())
         return ResidualPosterior(self.believe, weights, model, best)

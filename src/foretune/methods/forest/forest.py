@@ -12,7 +12,7 @@ import numpy as np
 from foretune._base.arrays import Floats
 from foretune.methods.contracts import Observations, Posterior, Prediction, Surrogate
 from foretune.methods.random.stateless import StatelessLearner
-from foretune.numerics.forests import grown
+from foretune.numerics.forests import grow_trees
 from foretune.numerics.objectives import scalarise
 from foretune.numerics.transforms import standardise
 from foretune.space import Encoded
@@ -56,7 +56,7 @@ class ForestSurrogate(Surrogate):
         good = seen.successes()
         y = scalarise(good.losses, standardise)
         tree = DecisionTreeRegressor(max_features=FEATURES_PER_SPLIT, min_samples_split=3)
-        trees = grown(tree, good.configs.codes.astype(np.float32), y, trees=TREES, seed=seed)
+        trees = grow_trees(tree, good.configs.codes.astype(np.float32), y, trees=TREES, seed=seed)
         return ForestPosterior(trees, float(y.min()))
 
 

@@ -1,8 +1,8 @@
 """Fitting the process and the embedding's last layer to the target's trials (Equations 5 and 6).
 
-The fit starts from the pre-trained embedding at the prior's mode and, as observations grow, from
-what was fitted to the last of the prefixes of 4, 8, 16, ... observations (decision 003): what it
-finds depends on nothing but the observations in their order.
+The first fit starts from the pre-trained embedding at the prior's mode. Later fits start from the
+fit to the last of the prefixes of 4, 8, 16, ... observations (decision 003). So the result depends
+only on the observations and their order.
 """
 
 from collections.abc import Callable
@@ -15,16 +15,16 @@ from scipy.optimize import minimize
 from foretune._base.arrays import Floats, Ints
 from foretune.methods.latent.embedding import Stack, activations, gradients
 from foretune.numerics.anchored import FIRST_ANCHOR, last_anchor
+from foretune.numerics.bounded_cache import BoundedCache
 from foretune.numerics.coregion import Hyper, HyperPrior, Points, surprise
-from foretune.numerics.remembered import BoundedCache
 
 ITERATIONS, ANCHOR_ITERATIONS = 15, 50
-"""Most fits start from an anchor's and need few iterations; anchors are rare and get more."""
+"""Most fits start from the fit of an anchor and need few iterations. Anchors are rare."""
 CACHED = 64
 
 
 class Fitted(NamedTuple):
-    """What is fitted to the target: the process, and the layers that may move."""
+    """The fitted process, and the fitted layers."""
 
     hyper: Hyper
     head: Stack
@@ -35,7 +35,7 @@ class Trials:
     """Observations as the fit reads them."""
 
     features: Floats
-    """(n, F), what the head reads."""
+    """(n, F), the inputs of the head."""
     which: Ints
     """(n,), the algorithms."""
     beside: Floats
@@ -44,37 +44,37 @@ class Trials:
     """(n, L), as told."""
 
     def take(self, rows: Ints | slice) -> "Trials":
-        """Some of them."""
+        """Return some of the observations."""
         return Trials(self.features[rows], self.which[rows], self.beside[rows], self.losses[rows])
 
     def first(self, n: int) -> "Trials":
-        """The first n of them."""
+        """Return the first n observations."""
         return self.take(slice(n))
 
     def place(self, head: Stack) -> Points:
-        """Where these layers place them."""
+        """Return their places after these layers."""
         return Points(activations(head, self.features, self.which)[-1], self.which, self.beside)
 
     def key(self) -> bytes:
-        """Different for different trials, whose bowls follow from their features."""
+        """Return a key that differs for different trials. Bowls follow from features."""
         return self.features.tobytes() + self.which.tobytes() + self.losses.tobytes()
 
 
 @dataclass(frozen=True)
 class HeadFit:
-    """Minimises Equation 5; pure in value, cached for speed."""
+    """Minimises Equation 5. The cache changes no result."""
 
     start: Stack
     """The pre-trained layers that may move."""
     prior: HyperPrior
     pull: Floats
-    """(M,), alpha / K_m of each algorithm; 0 where nothing was pre-trained."""
+    """(M,), alpha / K_m of each algorithm; 0 if nothing was pre-trained."""
     output: Callable[[Floats], Floats]
-    """Losses (n, L) -> what the process models (n,)."""
+    """Losses (n, L) -> the values (n,) that the process models."""
     _known: BoundedCache[Fitted] = field(default_factory=lambda: BoundedCache(CACHED))
 
     def __call__(self, trials: Trials) -> Fitted:
-        """What fits the trials best, in the order in which they came."""
+        """Return the best fit to the trials, in the order in which they came."""
         return self._known.get(trials.key(), lambda: self._fit(trials))
 
     def _fit(self, trials: Trials) -> Fitted:
@@ -88,7 +88,7 @@ class HeadFit:
         return self.minimise(begin, trials, self.output(trials.losses), iterations)
 
     def minimise(self, begin: Fitted, trials: Trials, z: Floats, iterations: int) -> Fitted:
-        """The minimum of Equation 5 that L-BFGS finds from `begin` in so many iterations."""
+        """Return the minimum of Equation 5 that L-BFGS finds from `begin` within the iterations."""
         found = minimize(
             self.objective,
             np.concatenate([begin.hyper.to_vector(), _flat(begin.head)]),
@@ -101,14 +101,14 @@ class HeadFit:
         return self.split(found.x)
 
     def split(self, vector: Floats) -> Fitted:
-        """The hyperparameters and layers that an optimiser's vector holds."""
+        """Return the hyperparameters and layers of an optimiser's vector."""
         n_hyper = len(self.prior.mode)
         return Fitted(
             Hyper.from_vector(vector[:n_hyper]), _reshape_like(vector[n_hyper:], self.start)
         )
 
     def objective(self, vector: Floats, trials: Trials, z: Floats) -> tuple[float, Floats]:
-        """Equation 5 with the prior over hyperparameters, and its gradient."""
+        """Return Equation 5 with the prior over hyperparameters, and its gradient."""
         n_hyper = len(self.prior.mode)
         head = _reshape_like(vector[n_hyper:], self.start)
         signals = activations(head, trials.features, trials.which)
@@ -123,7 +123,7 @@ class HeadFit:
         )
 
     def _pull_towards_start(self, head: Stack) -> tuple[float, Floats]:
-        """alpha sum_m R(theta^(m)) of Equation 6, and its gradient, flat."""
+        """Return alpha sum_m R(theta^(m)) of Equation 6, and its gradient as a vector."""
         value, gradient = 0.0, []
         for now, before in zip(head, self.start, strict=True):
             for array, start in zip(now, before, strict=True):

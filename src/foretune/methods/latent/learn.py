@@ -1,6 +1,7 @@
 """Pre-training embeddings on source datasets, and the ranking model that chooses among them."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,7 +53,7 @@ class LatentPrior(Prior):
         return ChoosingSurrogate(self.embeddings, self.preferences(target), target)
 
     def preferences(self, target: Target) -> Floats:
-        """(S,), 1 for the source that the ranking model puts first; 0 where it knows nothing."""
+        """Return (S,), 1 for the source ranked first, or zeros if no meta-feature is known."""
         known = set(target.meta_features) & set(self.meta_features.names)
         if self.ranker is None or not known:
             return np.zeros(len(self.embeddings))
@@ -85,17 +86,18 @@ class LatentLearner(Learner):
 
     kind: str
     most_sources: int = MOST_SOURCES
+    pretrain: Callable[..., AlgorithmEmbedding] = field(default_factory=lambda: pretrain)
 
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> LatentPrior:
         """Pre-train, and learn to rank if the sources have meta-features."""
         experience = require_experience(experience)
         names, tasks = _draw_sources(experience, self.most_sources, seed)
         algorithms = Algorithms.of(experience.space)
-        # Drawn and not counted up: else the first source of one seed was the second of another.
+        # Drawn, because with consecutive seeds the sources of two seeds would begin alike.
         seeds = np.random.default_rng(seed).integers(2**62, size=len(tasks)).tolist()
         steps = track(tasks, progress, "pre-training embeddings", len(tasks))
         embeddings = tuple(
-            pretrain(algorithms, experience.configs.take(task.rows), task.z, seed=own)
+            self.pretrain(algorithms, experience.configs.take(task.rows), task.z, seed=own)
             for own, task in zip(seeds, steps, strict=True)
         )
         described = [experience.meta_features.get(name, {}) for name in names]
@@ -135,12 +137,10 @@ def pretrain(
     *,
     seed: int,
     beta: float | None = None,
-    large: int = LARGE,
 ) -> AlgorithmEmbedding:
     """Learn the embedding of one source: |phi(configuration)|² grows with its gap to the best.
 
     gaps: (n,), at least 0. beta: the weight of deceiving the classifiers. Default: the paper's.
-    large: sources with more evaluations are trained for longer.
     """
     from foretune.methods.latent.training import BETA, pre_train
     from foretune.numerics.training import cache_compilation
@@ -149,9 +149,8 @@ def pretrain(
     source = pad_source(
         algorithms.inputs(configs), algorithms.algorithm_of(configs), gaps, len(algorithms)
     )
-    steps = STEPS if len(gaps) <= large else STEPS_IF_LARGE
     strength = BETA if beta is None else beta
-    networks = pre_train(source, strength, steps=steps, seed=seed)
+    networks = pre_train(source, strength, steps=steps_for(len(gaps)), seed=seed)
     sizes = (algorithms.width, None, None)
     stack: Stack = tuple(
         (
@@ -161,6 +160,11 @@ def pretrain(
         for (weights, biases), size in zip(networks.embedding, sizes, strict=True)
     )
     return _in_latent_units(AlgorithmEmbedding(algorithms, stack), configs)
+
+
+def steps_for(evaluations: int) -> int:
+    """Return the number of training steps for a source of this size."""
+    return STEPS if evaluations <= LARGE else STEPS_IF_LARGE
 
 
 def pad_source(inputs: Floats, which: Ints, gaps: Floats, algorithms: int) -> "SourceEvaluations":
@@ -191,9 +195,9 @@ def _in_latent_units(embedding: AlgorithmEmbedding, configs: Encoded) -> Algorit
 
 
 def _draw_sources(experience: Experience, most: int, seed: int) -> tuple[list[str], list[PastTask]]:
-    """The sources and their evaluations, whose z is the share of better ones.
+    """Draw the sources, and return their names and evaluations. z is the share of better ones.
 
-    Of several objectives it is the mean of their shares, as a gap to the best that was reached.
+    With several objectives z is the mean of their shares, minus its least value.
     """
     named = [name for name in experience.tasks if experience.task(name).is_success.any()]
     tasks = [
@@ -212,7 +216,7 @@ class UntrainedPrior(Prior):
     seed: int
 
     def surrogate(self, target: Target) -> Surrogate:
-        """The process on an embedding that is yet to be learnt."""
+        """Return the surrogate of an embedding that the target's trials train."""
         algorithms = Algorithms.of(target.space)
         stack = random_stack(algorithms, self.seed)
         return latent_surrogate(AlgorithmEmbedding(algorithms, stack, movable=len(stack)), target)

@@ -1,8 +1,8 @@
 """The surrogate of CASH on a shared latent space: a multi-task process (section 3.1).
 
-Every algorithm is a task of one coregionalised Gaussian process whose inputs are the embedded
-hyperparameters. Its prior mean is the bowl that pre-training has made of the source's losses, or
-the average of the bowls of several sources that agree with the target's first trials.
+Each algorithm is a task of one coregionalised Gaussian process whose inputs are the embedded
+hyperparameters. The prior mean is the bowl that pre-training has learnt from a source's losses, or
+the average bowl of several sources that agree with the target's first trials.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,9 +25,9 @@ from foretune.space import Encoded
 from foretune.space.algorithms import Algorithms
 
 ALPHA = 1e5
-"""How much staying near the pre-trained weights counts (Equation 5).
+"""The penalty of moving away from the pre-trained weights (Equation 5).
 
-With the paper's 1e-3 the likelihood of two dozen trials moves hundreds of weights where it likes.
+With 1e-3, as in the paper, the likelihood of two dozen trials moves hundreds of weights freely.
 """
 BOWL = (0.7, 0.5)
 """Mode and spread of the prior over the bowl's slope, for losses of standard deviation 1."""
@@ -100,10 +100,10 @@ class LatentSurrogate(Surrogate):
 
 @dataclass(frozen=True)
 class ChoosingSurrogate(Surrogate):
-    """Hears the sources that agree with the target's first trials, and goes on with them.
+    """Chooses the sources that agree with the target's first trials, and keeps them.
 
-    Only as many trials as the initial design has are asked, so the choice settles when it is over.
-    The first of the sources gives the embedding, the others lend their bowls to the prior mean.
+    Only the trials of the initial design choose, so the choice is final after the design. The first
+    source gives the embedding, and the others lend their bowls to the prior mean.
     """
 
     embeddings: tuple[AlgorithmEmbedding, ...]
@@ -135,7 +135,7 @@ class ChoosingSurrogate(Surrogate):
 def latent_surrogate(
     embedding: AlgorithmEmbedding, target: Target, *, beside: Sequence[AlgorithmEmbedding] = ()
 ) -> LatentSurrogate:
-    """The surrogate that an embedding gives for one task, with the bowls of others beside it."""
+    """Return the surrogate of an embedding for one task. beside: sources that lend their bowls."""
     algorithms, pre_trained = embedding.algorithms, embedding.movable < len(embedding.stack)
     weights = sum(array[0].size for layer in embedding.stack for array in layer)
     fit = HeadFit(

@@ -55,7 +55,7 @@ class MetaFeatures:
 
 
 def agreement(bowl: Floats, losses: Floats) -> float:
-    """Spearman's correlation of a source's bowl (n,) with losses (n,); 0 where one is constant."""
+    """Return Spearman's correlation of a bowl (n,) with losses (n,), or 0 if one is constant."""
     ranks = [rankdata(values) - 0.5 * (len(values) + 1) for values in (bowl, losses)]
     lengths = [float(np.linalg.norm(each)) for each in ranks]
     if min(lengths) == 0.0:
@@ -71,8 +71,9 @@ def fit_ranker(
     *,
     seed: int,
     score: Callable[[Floats, Floats], float] = agreement,
+    fit: Callable[..., Ranker] = Ranker.fit,
 ) -> Ranker:
-    """Algorithm 2: every source is a pseudo target once, for which the others are ranked.
+    """Learn to rank sources (Algorithm 2). Each source is the target once; the others are ranked.
 
     score: Score_tau(s) of the bowl (n,) of s at the evaluations of tau, whose losses are (n,).
     """
@@ -89,13 +90,13 @@ def fit_ranker(
         features.append(meta_features.distances(described)[others])
         labels.append(relevances(scores, k))
     stacked, lists = np.concatenate(features), [n - 1] * n
-    return Ranker.fit(stacked, np.concatenate(labels), lists, k=k, seed=seed)
+    return fit(stacked, np.concatenate(labels), lists, k=k, seed=seed)
 
 
 def panel(
     embeddings: Sequence[AlgorithmEmbedding], preferences: Floats, configs: Encoded, losses: Floats
 ) -> tuple[int, ...]:
-    """The sources that order the trials of a target most as their losses (n,) do, the best first.
+    """Return the sources that order a target's trials most as their losses (n,) do, best first.
 
     preferences: (S,), from 0 to 1 for the source that the ranking model puts first.
     """

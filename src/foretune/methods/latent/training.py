@@ -1,9 +1,9 @@
 """Pre-training of embeddings in JAX (section 3.2): a bowl to fit, and classifiers to deceive.
 
-|phi^(m)(lambda)|² is to be the gap between a configuration's loss and the best one (Equation 11).
-That leaves all directions free, and one-versus-one classifiers of the algorithms say where they
-differ (Equation 12): the embedding is moved against them (Equation 13). Both sides descend at once,
-by reversing the classifiers' gradient where it reaches the embedding.
+|phi^(m)(lambda)|² learns the gap between a configuration's loss and the best one (Equation 11).
+This leaves all directions free. One-versus-one classifiers learn how algorithms differ (Equation
+12), and the embedding is moved against them (Equation 13). Both sides descend at once: the gradient
+of the classifiers is reversed where it reaches the embedding.
 """
 
 from functools import partial
@@ -42,15 +42,15 @@ class SourceEvaluations(NamedTuple):
     """The evaluations of one source dataset, those of each algorithm apart, padded."""
 
     x: jax.Array
-    """(M, R, W), what each algorithm reads."""
+    """(M, R, W), the inputs of each algorithm."""
     gap: jax.Array
-    """(M, R), how much worse than the best each evaluation is."""
+    """(M, R), the gap of each evaluation to the best."""
     counts: jax.Array
     """(M,), the number of the R rows that are evaluations."""
 
 
 def initial_networks(rng: np.random.Generator, algorithms: int, width: int) -> AdversarialNetworks:
-    """Untrained networks for so many algorithms that read `width` columns."""
+    """Return untrained networks for algorithms that read `width` columns."""
     pairs = max(algorithms * (algorithms - 1) // 2, 1)
     embedding = initial_layers(rng, (width, UNITS, UNITS, DIMENSION), stack=(algorithms,))
     classifiers = initial_layers(rng, (DIMENSION, CLASSIFIER_UNITS, 1), stack=(pairs,))
@@ -58,7 +58,7 @@ def initial_networks(rng: np.random.Generator, algorithms: int, width: int) -> A
 
 
 def apply_layers(layers: Layers, x: jax.Array) -> jax.Array:
-    """The outputs (networks, n, outputs) of stacked networks at x (networks, n, inputs)."""
+    """Return the outputs (networks, n, outputs) of stacked networks at x (networks, n, inputs)."""
     for number, (weights, biases) in enumerate(layers):
         x = jnp.einsum("mni,mio->mno", x, weights) + biases[:, None, :]
         if number < len(layers) - 1:
@@ -67,37 +67,37 @@ def apply_layers(layers: Layers, x: jax.Array) -> jax.Array:
 
 
 def bowl_loss(u: jax.Array, gap: jax.Array, present: jax.Array) -> jax.Array:
-    """The sum over algorithms `present` (M,) of Equation 11, for u (M, n, d) and `gap` (M, n)."""
+    """Return Equation 11 of u (M, n, d) and `gap` (M, n), summed over algorithms `present`."""
     each = jnp.mean(jnp.square(gap - jnp.sum(u * u, axis=2)), axis=1)
     return jnp.sum(jnp.where(present, each, 0.0))
 
 
 def cross_entropy(classifiers: Layers, u: jax.Array, present: jax.Array) -> jax.Array:
-    """The sum over pairs of Equation 12: how badly the classifiers tell algorithms apart."""
+    """Return Equation 12 summed over pairs: the classifiers' errors in telling algorithms apart."""
     first, second = pairs_of(len(u))
     logits = apply_layers(classifiers, jnp.concatenate([u[first], u[second]], axis=1))[:, :, 0]
     n = u.shape[1]
-    # The first algorithm of a pair is to have high logits, the second one low ones.
+    # The target is a high logit for the first algorithm of a pair, a low one for the second.
     each = jax.nn.softplus(jnp.concatenate([-logits[:, :n], logits[:, n:]], axis=1))
     both = present[first] & present[second] & (first != second)
     return jnp.sum(jnp.where(both, jnp.mean(each, axis=1), 0.0))
 
 
 def pairs_of(algorithms: int) -> tuple[np.ndarray, np.ndarray]:
-    """The first and the second algorithm of each pair; one with itself where there is but one."""
+    """Return the first and second algorithm of each pair. A single algorithm pairs with itself."""
     pairs = np.array(list(combinations(range(algorithms), 2)) or [(0, 0)])
     return pairs[:, 0], pairs[:, 1]
 
 
 def reverse_gradient(u: jax.Array, beta: jax.Array) -> jax.Array:
-    """u, whose gradient comes back times -beta."""
+    """Return u. Its gradient comes back times -beta."""
     return (1.0 + beta) * jax.lax.stop_gradient(u) - beta * u
 
 
 def pre_training_loss(
     networks: AdversarialNetworks, draws: jax.Array, source: SourceEvaluations, beta: jax.Array
 ) -> jax.Array:
-    """Its descent is Equation 13's: the embedding's outwards, the classifiers' inwards.
+    """Return the loss whose descent is Equation 13.
 
     `draws` (M, n), in [0, 1), choose n evaluations of each algorithm.
     """
@@ -115,8 +115,8 @@ def pre_train(
 ) -> AdversarialNetworks:
     """Return the networks of one source after `steps` steps of Adam.
 
-    Several sources are trained one after the other: side by side under `vmap` they take longer,
-    since XLA multiplies stacks of small matrices one by one all the same.
+    Several sources are trained one after the other. Under `vmap` they take longer, because XLA
+    multiplies stacks of small matrices one by one.
     """
     rng = np.random.default_rng(seed)
     algorithms, _, width = source.x.shape
@@ -132,7 +132,7 @@ def pre_train(
 def _train_steps(
     networks: AdversarialNetworks, draws: jax.Array, source: SourceEvaluations, beta: jax.Array
 ) -> AdversarialNetworks:
-    """The networks after a step of Adam for each of `draws`."""
+    """Return the networks after a step of Adam for each of `draws`."""
     steps = len(draws)
     rates = RATE * 0.5 * (1.0 + jnp.cos(jnp.pi * jnp.arange(steps) / steps))
     loss = partial(pre_training_loss, source=source, beta=beta)

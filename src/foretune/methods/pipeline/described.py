@@ -1,10 +1,10 @@
 """The effect of a task's meta-features on which pipelines suit it.
 
-On a small noisy table a few strong bounds on the model win, on a large clean one they lose; how
-well very cheap models do tells the two apart before the first trial. So the mean that the network
-learnt over all past tasks is corrected for the task at hand: the weights of its last layer move by
-a linear function of the task's meta-features, found by ridge regression on what the mean leaves
-over on past tasks. Whether that helps is decided on past tasks that the regression has not seen.
+Strong regularisation wins on a small noisy table and loses on a large clean one. The scores of
+very cheap models tell the two apart before the first trial. So the mean that the network learnt
+over all past tasks is corrected for the current task: the weights of its last layer move by a
+linear function of the task's meta-features. Ridge regression finds this function from the
+residuals of the mean on past tasks. It is used only if it helps on past tasks that it has not seen.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,11 +28,11 @@ THEMSELVES = (
     "log_rows",
     "log_columns",
 )
-"""Meta-features that are read as they are: how hard the task is for cheap models, and its size."""
+"""The meta-features that are read directly: scores of cheap models, and the size of the task."""
 COMPONENTS = 6
-"""So many principal components stand for all meta-features: each on its own would overfit."""
+"""The number of principal components of all meta-features. Single ones would overfit."""
 FARTHEST = 2.5
-"""Standard deviations from past tasks after which a description counts as no farther."""
+"""The largest distance from past tasks that counts, in standard deviations."""
 LEAST_TASKS = 10
 """With fewer tasks, nothing is learnt from meta-features."""
 FOLDS = 5
@@ -40,29 +40,29 @@ PENALTIES = (1.0, 10.0, 100.0)
 """The penalties of the ridge regression, in tasks."""
 LEAST_SPREAD = 1e-9
 MOST_AXES = 136
-"""So many neurons the networks of the shipped spaces have. The regression costs their cube: wider
-networks are read along as many principal axes."""
+"""The number of neurons of the shipped spaces' networks. The regression costs the cube of this
+number, so wider networks are read along this number of principal axes."""
 ENOUGH = 0.97
-"""The correction must leave at most this part of the squared residuals on unseen tasks."""
+"""The largest share of squared residuals on unseen tasks after a useful correction."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureReading:
-    """What is read of a task's meta-features: a few linear functions of them."""
+    """Turns the meta-features of a task into a few linear functions of them."""
 
     names: tuple[str, ...]
     centre: Floats
     """(m,), the mean over past tasks."""
     scale: Floats
-    """(m,), their standard deviation, and infinite where all past tasks agree."""
+    """(m,), their standard deviation; infinite if all past tasks agree."""
     functions: Floats
     """(m, p)"""
 
     @classmethod
     def of(cls, descriptions: Sequence[Mapping[str, float]]) -> Self:
-        """The meta-features that all past tasks have, the important ones among them.
+        """Read the meta-features that all past tasks have. The important ones must be among them.
 
-        One that could not be measured (NaN or infinite) counts as missing.
+        A meta-feature that could not be measured (NaN or infinite) counts as missing.
         """
         names = tuple(n for n in descriptions[0] if all(_has(each, n) for each in descriptions))
         raw = np.array([[each[name] for name in names] for each in descriptions])
@@ -77,7 +77,7 @@ class FeatureReading:
         return replace(known, functions=np.hstack([themselves, components]))
 
     def __call__(self, description: Mapping[str, float]) -> Floats | None:
-        """(p,); None where the description lacks something."""
+        """Return (p,), or None if the description lacks a meta-feature."""
         if not all(_has(description, name) for name in self.names):
             return None
         raw = np.array([description[name] for name in self.names])
@@ -86,7 +86,7 @@ class FeatureReading:
 
 
 def _is_complete(description: Mapping[str, float]) -> bool:
-    """Whether it has all that is read as it is."""
+    """Return whether the description has all meta-features that are read directly."""
     return all(_has(description, name) for name in THEMSELVES)
 
 
@@ -96,13 +96,13 @@ def _has(description: Mapping[str, float], name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A linear map from what is read of a task to a change of the mean's last layer."""
+    """A linear map from the meta-features of a task to a change of the mean's last layer."""
 
     reading: FeatureReading
     weights: Floats
-    """(hidden + 1, p): of the last layer's weights, then of its bias."""
+    """(hidden + 1, p), for the weights of the last layer and then for its bias."""
     left: float
-    """The part of the squared residuals that the correction leaves on unseen tasks."""
+    """The share of the squared residuals that remains on unseen tasks after the correction."""
 
     @classmethod
     def learn(
@@ -114,10 +114,10 @@ class Described:
         *,
         seed: int,
     ) -> Self | None:
-        """The map that explains most of unseen tasks; None where it would not help.
+        """Return the map that explains most of unseen tasks, or None if no map helps.
 
-        tasks: with rows of `configs`, each with its description; those that lack an important
-        meta-feature say nothing here.
+        tasks: their rows are rows of `configs`. Tasks whose description lacks an important
+        meta-feature are left out.
         """
         known = [place for place, each in enumerate(descriptions) if _is_complete(each)]
         if not model.layout.sizes.learns_mean or len(known) < LEAST_TASKS:
@@ -126,7 +126,7 @@ class Described:
         reading = FeatureReading.of(descriptions)
         hidden, mean = _last_hidden(model, configs)
         spread = hidden.std(axis=0)
-        # All neurons that differ among pipelines together count as much as the constant.
+        # All neurons that differ among pipelines count together as much as the constant.
         unit = np.where(spread > LEAST_SPREAD, spread * len(spread) ** 0.5, np.inf)
         hidden /= unit
         axes = _axes(hidden)
@@ -148,7 +148,7 @@ class Described:
         return cls(reading, weights, left[penalty])
 
     def apply(self, model: DeepPipe, description: Mapping[str, float]) -> DeepPipe:
-        """The network whose mean is that of the described task; the same without a description."""
+        """Return the network with the corrected mean, or the same one without a description."""
         read = self.reading(description)
         if read is None:
             return model
@@ -164,7 +164,7 @@ class Described:
         )
 
     def arrays(self) -> dict[str, Floats]:
-        """All numbers by name, for a file; an infinite scale is written as 0."""
+        """Return all numbers by name, for a file. An infinite scale is written as 0."""
         return {
             "centre": self.reading.centre,
             "scale": np.where(np.isfinite(self.reading.scale), self.reading.scale, 0.0),
@@ -182,34 +182,34 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class _Past:
-    """What the regression needs of one past task, whose n rows count 1 together."""
+    """The sums that the regression reads of one past task, whose rows weigh 1 together."""
 
     psi: Floats
     """(p,), the numbers that are read from its meta-features."""
     gram: Floats
-    """(hidden + 1, hidden + 1), mean products of what the last layer reads, and 1."""
+    """(hidden + 1, hidden + 1), mean products of the inputs of the last layer and a constant 1."""
     moment: Floats
-    """(hidden + 1,), mean products with the residuals of the learnt mean."""
+    """(hidden + 1,), mean products of the inputs with the residuals of the learnt mean."""
     squares: float
-    """The mean square of that."""
+    """The mean square of the residuals."""
 
     @classmethod
     def of(cls, hidden: Floats, mean: Floats, task: PastTask, psi: Floats) -> Self:
-        """Of a task's rows among all configurations' (n, hidden) and (n,)."""
+        """Sum up the rows of one task, given (n, h) and (n,) of all configurations."""
         rows = np.hstack([hidden[task.rows], np.ones((len(task.rows), 1))])
         over = task.z - mean[task.rows]
         n = len(over)
         return cls(psi, rows.T @ rows / n, rows.T @ over / n, float(over @ over) / n)
 
     def remaining_loss(self, weights: Floats) -> float:
-        """The mean square after the correction by weights (hidden + 1, p)."""
+        """Return the mean square after the correction by weights (hidden + 1, p)."""
         change = weights @ self.psi
         return float(self.squares - 2.0 * self.moment @ change + change @ self.gram @ change)
 
 
 @dataclass(frozen=True, slots=True)
 class _Normal:
-    """The normal equations: inputs are products of a neuron and a meta-feature."""
+    """The normal equations, whose inputs are products of a neuron and a meta-feature."""
 
     gram: Floats
     moment: Floats
@@ -255,7 +255,7 @@ def _held_out_loss(past: Sequence[_Past], whole: _Normal, seed: int) -> dict[flo
 
 
 def _axes(hidden: Floats) -> Floats | None:
-    """(neurons, axes), orthonormal, along which (n, neurons) vary most; None where they are few."""
+    """Return (neurons, axes), the orthonormal axes of most variance, or None for few neurons."""
     if hidden.shape[1] <= MOST_AXES:
         return None
     centred = hidden - hidden.mean(axis=0)
@@ -264,7 +264,7 @@ def _axes(hidden: Floats) -> Floats | None:
 
 
 def _last_hidden(model: DeepPipe, configs: Encoded) -> tuple[Floats, Floats]:
-    """What the last layer reads of configurations (n, hidden), and the mean (n,) it makes of it."""
+    """Return the inputs (n, hidden) of the last layer for configurations, and its mean (n,)."""
     embedding = PipelineEmbedding(model.layout)
     hidden = embedding.hidden(model.layers, model.layout.read(configs)).astype(np.float64)
     return hidden, embedding.embed(model.layers, configs)[1]

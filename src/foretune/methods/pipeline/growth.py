@@ -1,12 +1,15 @@
 """A network that was learnt on one space and is used on another. Only new parts are trained.
 
-Weights are matched by the keys of what they connect (`layout.py`). An algorithm that past tasks
-did not know begins with what the known algorithms of its stage have on average, whatever its
-hyperparameters; one whose encoder is another now, because it got its first hyperparameter or lost
-its last, with what it had on average itself. The encoders of a new stage begin at random; every
-other new weight (of a new hyperparameter, or from a new stage into the aggregation) begins at 0, so
-that it changes nothing before the target's trials say so. What the target's space lacks is left
-out.
+Weights are matched by the keys of the parts that they connect (`layout.py`). The first output of an
+encoder is its code.
+
+- A new algorithm begins with the mean code of the known algorithms of its stage.
+- An algorithm that got its first hyperparameter, or lost its last one, has another encoder now. It
+  begins with the mean of its own earlier codes.
+- The encoders of a new stage begin at random.
+- All other new weights (of a new hyperparameter, or from a new stage into the aggregation) begin at
+  0, so that they change nothing before the target's trials do.
+- Parts that the target's space lacks are left out.
 """
 
 from collections.abc import Sequence
@@ -27,7 +30,7 @@ LOOKED_AT = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Grown:
+class ExtendedNetwork:
     """A learnt network on another space."""
 
     model: DeepPipe
@@ -37,16 +40,21 @@ class Grown:
     """The new parts of the space, in words."""
 
 
-def grown(learnt: DeepPipe, space: Space) -> Grown:
-    """Return the learnt network on a space that shares at least one algorithm with its own."""
+def extend_network(
+    learnt: DeepPipe, space: Space, *, looked_at: int = LOOKED_AT
+) -> ExtendedNetwork:
+    """Return the learnt network on a space that shares at least one algorithm with its own.
+
+    looked_at: the number of random configurations that show what a typical code is.
+    """
     layout = NetworkLayout.of(space, learnt.layout.sizes, like=learnt.layout)
     _check_related(learnt.layout, layout)
     old, new = PipelineEmbedding(learnt.layout), PipelineEmbedding(layout)
     layers, news = [], []
     for number, (fresh, before) in enumerate(
-        zip(_beginning(learnt, new), learnt.layers, strict=True)
+        zip(_beginning(learnt, new, looked_at), learnt.layers, strict=True)
     ):
-        into = _Carrying(
+        into = _KeyMap(
             old.rows(number), new.rows(number), _columns(old, number), _columns(new, number)
         )
         weights, is_new = into.carry_over(before[0], fresh[0])
@@ -60,17 +68,17 @@ def grown(learnt: DeepPipe, space: Space) -> Grown:
     notes = tuple(additions(learnt.layout, layout))
     algorithms = _new_algorithms(learnt.layout, layout)
     model = replace(learnt, layout=layout, layers=tuple(layers), new=algorithms)
-    return Grown(model, tuple(news), notes)
+    return ExtendedNetwork(model, tuple(news), notes)
 
 
-def _beginning(learnt: DeepPipe, new: PipelineEmbedding) -> Layers:
-    """Weights of the new network's shape, of which those that past tasks did not teach count."""
+def _beginning(learnt: DeepPipe, new: PipelineEmbedding, looked_at: int) -> Layers:
+    """Return first weights of the new network. Those that past tasks taught are replaced later."""
     layout, encoding = new.layout, new.layout.sizes.encoder_layers
     layers = []
     for number, (random, none) in enumerate(new.initial(np.random.default_rng(0))):
         weights, biases = random * _begins_random(learnt.layout, new, number), none.copy()
         if number == encoding - 1:
-            codes = _first_codes(learnt, layout)
+            codes = _first_codes(learnt, layout, looked_at)
             biases += layout.opens.T @ codes / layout.opens.sum(axis=0)[:, None]
             if number == 0:
                 weights += _to_first_codes(learnt, layout, codes, biases)
@@ -80,14 +88,14 @@ def _beginning(learnt: DeepPipe, new: PipelineEmbedding) -> Layers:
     return tuple(layers)
 
 
-def _first_codes(learnt: DeepPipe, layout: NetworkLayout) -> Singles:
-    """(choices, selected): what the encoder of each algorithm is to give at first.
+def _first_codes(learnt: DeepPipe, layout: NetworkLayout, sample: int) -> Singles:
+    """Return (choices, selected), the first code of each algorithm.
 
-    Of a known one, whose encoder may be another now, what it gave on average; of a new one what
-    the known ones of its stage give on average.
+    A known algorithm begins with its own mean code, a new one with the mean of its stage.
+    sample: the number of random configurations.
     """
     known, embedding = learnt.layout, PipelineEmbedding(learnt.layout)
-    read = known.read(known.space.sample(LOOKED_AT, seed=0))
+    read = known.read(known.space.sample(sample, seed=0))
     codes, choices = embedding.encode(learnt.layers, read), read[:, len(known.inputs) :]
     counts = choices.sum(axis=0)[:, None]
     each = choices.T @ codes / np.maximum(counts, 1.0)
@@ -105,9 +113,9 @@ def _first_codes(learnt: DeepPipe, layout: NetworkLayout) -> Singles:
 def _to_first_codes(
     learnt: DeepPipe, layout: NetworkLayout, codes: Singles, biases: Singles
 ) -> Singles:
-    """(inputs, selected): of algorithms that share an encoder, what it needs beside its bias."""
+    """Return (inputs, selected), weights that add to the bias of a shared encoder to give codes."""
     columns = (learnt.layout.selected_neuron_keys, layout.selected_neuron_keys)
-    keys = _Carrying(learnt.layout.encoder_keys, layout.encoder_keys, *columns)
+    keys = _KeyMap(learnt.layout.encoder_keys, layout.encoder_keys, *columns)
     carried, _ = keys.carry_over(learnt.layers[0][1], biases)
     weights = np.zeros((len(layout.inputs), codes.shape[1]), dtype=np.float32)
     within = layout.within_stage(layout.input_keys)
@@ -119,7 +127,7 @@ def _to_first_codes(
 
 
 def _typical_choices(learnt: DeepPipe, layout: NetworkLayout) -> Singles:
-    """(choices, hidden): of each choice the mean weights of its stage's known algorithms."""
+    """Return (choices, hidden), the mean weights of the known algorithms of each choice's stage."""
     known = learnt.layout
     weights = learnt.layers[known.sizes.encoder_layers][0][-len(known.choice_keys) :]
     stages = [key[0] for key in known.choice_keys]
@@ -129,8 +137,8 @@ def _typical_choices(learnt: DeepPipe, layout: NetworkLayout) -> Singles:
 
 
 @dataclass(frozen=True, slots=True)
-class _Carrying:
-    """From a matrix with named rows and columns to a larger, smaller or reordered one."""
+class _KeyMap:
+    """Carries a matrix with named rows and columns over to other rows and columns."""
 
     old_rows: Sequence[Key]
     new_rows: Sequence[Key]
@@ -138,7 +146,7 @@ class _Carrying:
     new_columns: Sequence[Key]
 
     def carry_over(self, before: Singles, fresh: Singles) -> tuple[Singles, Singles]:
-        """`fresh` with the entries that `before` knows, and 1 where it does not know them."""
+        """Return `fresh` with the entries of `before`, and 1 for all other entries."""
         rows = _places(self.old_rows, self.new_rows)
         columns = _places(self.old_columns, self.new_columns)
         known = (rows >= 0)[:, None] & (columns >= 0)[None, :]
@@ -147,7 +155,7 @@ class _Carrying:
 
 
 def _places(old: Sequence[Key], new: Sequence[Key]) -> NDArray[np.int64]:
-    """(new,), where each key stands in the old ones; -1 if nowhere."""
+    """Return (new,), the place of each key among the old ones, or -1."""
     known = {key: place for place, key in enumerate(old)}
     return np.array([known.get(key, -1) for key in new], dtype=np.int64)
 
@@ -161,9 +169,9 @@ def _columns(embedding: PipelineEmbedding, number: int) -> Sequence[Key]:
 
 
 def _begins_random(known: NetworkLayout, new: PipelineEmbedding, number: int) -> Singles:
-    """(rows, 1), 1 for the rows of new encoders, as far as nothing better is known.
+    """Return (rows, 1), 1 for rows of new encoders that begin at random.
 
-    The last layer of an encoder that joins others begins with what these have on average.
+    The last layer of a new encoder in a known stage begins with the mean code instead.
     """
     rows, encoding = new.rows(number), new.layout.sizes.encoder_layers
     if number >= encoding:
@@ -204,7 +212,7 @@ def additions(old: NetworkLayout, new: NetworkLayout) -> list[str]:
         for encoder in stage.encoders:
             if any((stage.name, stage.algorithms[a]) not in algorithms for a in encoder.algorithms):
                 continue
-            # An algorithm that has none any more, and so shares an encoder now, brings nothing.
+            # An algorithm that lost its hyperparameters shares an encoder now and adds nothing.
             names = [
                 i.key[0]
                 for i in encoder.inputs

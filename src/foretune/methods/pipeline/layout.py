@@ -1,7 +1,7 @@
-"""How a space becomes the shape of a network: encoders by stage, inputs by name, masks.
+"""The shape of a network on a space: encoders by stage, inputs by name, masks.
 
-Every input, encoder and choice has a key made of names. Networks of two spaces are compared by
-these keys alone, so that what was learnt on one can be carried over to the other.
+Each input, encoder and choice has a key made of names. Networks of two spaces are compared by these
+keys alone, so weights that were learnt on one space can be used on the other.
 """
 
 from collections.abc import Sequence
@@ -21,12 +21,13 @@ Key: TypeAlias = tuple[str, ...]
 Singles: TypeAlias = NDArray[np.float32]
 
 LEAST_HIDDEN = 32
-"""In spaces of very few hyperparameters F sum_i L_i rectified neurons could all fall silent."""
+"""The least neurons of a layer. With very few rectified neurons all of them could be 0."""
 WIDEST = 320
-"""A step of training costs the square of a layer's width. The widest of the recorded spaces, ZAP's,
-takes 280 neurons; where each of hundreds of columns had eight, learning would take hours."""
+"""The most neurons of a layer, because a training step costs the square of the width. The widest
+recorded space, ZAP, has 280. With eight neurons for each of hundreds of columns, learning would
+take hours."""
 SHARED = "algorithms without hyperparameters"
-"""The name of the encoder that these share in each stage."""
+"""The name of the encoder that they share in each stage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +35,21 @@ class Input:
     """One number that an encoder reads."""
 
     key: Key
-    """(parameter, what the number means), or (algorithm,) where it says that this was chosen."""
+    """(parameter, meaning of the number), or (algorithm,) for the choice of an algorithm."""
     column: int
-    """The column of `Encoded.x`, or of the choices where `parameter` is None."""
+    """The column of `Encoded.x`, or of the choices if `parameter` is None."""
     parameter: int | None
     """The hyperparameter that must be active; None for an algorithm without any."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """The sub-network of one algorithm, or of all without hyperparameters."""
+    """The sub-network of one algorithm, or of all algorithms without hyperparameters."""
 
     name: str
     inputs: tuple[Input, ...]
     algorithms: tuple[int, ...]
-    """Which of the stage's algorithms it encodes."""
+    """The places of the algorithms in the stage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,29 +58,29 @@ class StageLayout:
 
     name: str
     size: int
-    """L_i, the most inputs of any of its encoders when the network was made."""
+    """L_i, the most inputs of an encoder when the network was made."""
     encoders: tuple[Encoder, ...]
     algorithms: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The numbers that a network's shape follows from."""
+    """The numbers that decide a network's shape."""
 
     factor: int = 8
-    """F: neurons for each input, fewer where all together would be more than `widest`."""
+    """F, the neurons for each input. There are fewer if their sum exceeds `widest`."""
     encoder_layers: int = 1
     layers: int = 4
-    """Encoder and aggregation layers together; the projection to the latent space comes after."""
+    """The number of encoder and aggregation layers, without the projection to the latent space."""
     latent: int = 20
     learns_mean: bool = False
-    """Whether the network also says which loss to expect of a pipeline on any task."""
+    """Whether the network also predicts the loss of a pipeline on a task without trials."""
     widest: int = WIDEST
-    """The most neurons of an aggregation layer; of the encoders, as far as each input has one."""
+    """The most neurons of an aggregation layer, and of encoders if each input still has one."""
 
     @property
     def outputs(self) -> int:
-        """The latent dimensions, and the mean after them if it is learnt."""
+        """The number of latent dimensions, plus one if the mean is learnt."""
         return self.latent + self.learns_mean
 
 
@@ -91,13 +92,13 @@ class NetworkLayout:
     sizes: Sizes
     stages: tuple[StageLayout, ...]
     hidden: int
-    """Neurons of each aggregation layer: F sum_i L_i of the space the network was made for, but no
-    fewer than `LEAST_HIDDEN` and no more than `Sizes.widest`.
+    """The neurons of each aggregation layer: F sum_i L_i of the space that the network was made
+    for, between `LEAST_HIDDEN` and `Sizes.widest`.
     """
 
     @classmethod
     def of(cls, space: Space, sizes: Sizes, like: "NetworkLayout | None" = None) -> "NetworkLayout":
-        """The shape for a space; with the widths of a network made for another one, if given."""
+        """Return the shape for a space, with the widths of `like` if it is given."""
         known = {} if like is None else {stage.name: stage.size for stage in like.stages}
         stages = []
         first_choice = 0
@@ -121,7 +122,7 @@ class NetworkLayout:
 
     @cached_property
     def input_keys(self) -> tuple[Key, ...]:
-        """The keys of the inputs, with their stage and encoder."""
+        """The keys of the inputs: stage, encoder and own key."""
         return tuple(
             (stage.name, encoder.name, *i.key)
             for stage in self.stages
@@ -165,7 +166,7 @@ class NetworkLayout:
 
     @cached_property
     def neuron_places(self) -> Ints:
-        """(neurons,): where among the selected ones each neuron stands if its encoder is open."""
+        """(neurons,), the place of each neuron among the selected ones if its encoder is open."""
         places = {key: place for place, key in enumerate(self.selected_neuron_keys)}
         return np.array([places[stage, number] for stage, _, number in self.neuron_keys])
 
@@ -192,7 +193,7 @@ class NetworkLayout:
         return _same([key[:1] for key in rows], [key[:1] for key in self.selected_neuron_keys])
 
     def read(self, configs: Encoded) -> Singles:
-        """(n, inputs + choices): what the network reads of configurations, 0 where inactive."""
+        """Return (n, inputs + choices), the input of the network, 0 where inactive."""
         chosen = self.space.structure.algorithm_of(configs.values)
         choices = np.concatenate(
             [
@@ -209,14 +210,14 @@ class NetworkLayout:
             if wanted.parameter is None:
                 columns[:, place] = choices[:, wanted.column]
             else:
-                # A hyperparameter of several algorithms reaches only the encoder of the chosen.
+                # A hyperparameter of several algorithms reaches the chosen one's encoder only.
                 active = configs.active[:, wanted.parameter] & (opened[:, encoder] > 0)
                 columns[:, place] = np.where(active, configs.x[:, wanted.column], 0.0)
         return np.concatenate([columns, choices.astype(np.float32)], axis=1)
 
 
 def _encoders(stage: Stage, parameters: Sequence[Parameter], first_choice: int) -> list[Encoder]:
-    """One encoder for each algorithm with hyperparameters, one for all others together."""
+    """Return an encoder for each algorithm with hyperparameters, and one for all others."""
     own, plain = [], []
     for place, algorithm in enumerate(stage.algorithms):
         inputs = [i for p in algorithm.parameters for i in _inputs(parameters[p], p)]
@@ -231,9 +232,9 @@ def _encoders(stage: Stage, parameters: Sequence[Parameter], first_choice: int) 
 
 
 def _inputs(parameter: Parameter, index: int) -> list[Input]:
-    """The columns of one hyperparameter; a number's key has its range, for it sets the unit.
+    """Return the columns of one hyperparameter. The key of a number has its range: its unit.
 
-    A constant has none: it says nothing.
+    A constant has no column.
     """
     columns = range(parameter.columns.start, parameter.columns.stop)
     if parameter.kind is Kind.CONSTANT:
@@ -248,7 +249,7 @@ def _inputs(parameter: Parameter, index: int) -> list[Input]:
 
 
 def _same(rows: Sequence[Key], columns: Sequence[Key]) -> Singles:
-    """(rows, columns), 1 where the keys are equal."""
+    """Return (rows, columns), 1 where the keys are equal."""
     number = {key: place for place, key in enumerate(dict.fromkeys([*rows, *columns]))}
     of_rows = np.array([number[key] for key in rows], dtype=np.int64)
     of_columns = np.array([number[key] for key in columns], dtype=np.int64)

@@ -22,7 +22,7 @@ from foretune.methods.past_data import (
     trial_shares,
 )
 from foretune.methods.pipeline.described import Described
-from foretune.methods.pipeline.growth import grown
+from foretune.methods.pipeline.growth import extend_network
 from foretune.methods.pipeline.layout import NetworkLayout, Sizes
 from foretune.methods.pipeline.model import GROWTH, DeepPipe, DeepPipeSurrogate, FixedNetwork
 from foretune.methods.pipeline.opening import portfolio
@@ -60,7 +60,7 @@ class DeepPipePrior(Prior):
             return DeepPipeSurrogate(FixedNetwork.on(model, target.pool))
         from foretune.methods.pipeline.training import TunedNetwork
 
-        larger = grown(model, target.space)
+        larger = extend_network(model, target.space)
         if not larger.notes:
             return DeepPipeSurrogate(FixedNetwork.on(larger.model, target.pool))
         warnings.warn(
@@ -123,14 +123,18 @@ class DeepPipeLearner(Learner):
         self, experience: Experience | None, *, seed: int, progress: Progress
     ) -> DeepPipePrior:
         """Learn the network (Algorithm 1) and the greedy portfolio."""
+        experience = require_experience(experience)
+        start = self.first_network(experience, seed=seed)
+        return self._train(start, experience, seed=seed, progress=progress)
+
+    def first_network(self, experience: Experience, *, seed: int) -> DeepPipe:
+        """Return the random network from which training starts."""
         from foretune.methods.pipeline.training import initial_network
 
-        experience = require_experience(experience)
         configs = experience.configs
         rng = np.random.default_rng(seed)
         looked_at = configs.take(rng.permutation(len(configs))[:FIRST_LOOK])
-        start = initial_network(NetworkLayout.of(experience.space, self.sizes), looked_at, seed)
-        return self._train(start, experience, seed=seed, progress=progress)
+        return initial_network(NetworkLayout.of(experience.space, self.sizes), looked_at, seed)
 
     def continue_from(
         self, earlier: Prior, experience: Experience, *, seed: int, progress: Progress

@@ -1,10 +1,10 @@
 """The surrogate: an exact Gaussian process on embedded pipelines (Algorithm 2).
 
-Where the network has learnt a mean, the trials' losses become scores in the unit of past tasks and
-the process with the learnt kernel models what the mean leaves over. Where it has not, the process
-models standardised losses, and its few hyperparameters are fitted at every trial, from the learnt
-ones: the latent space is scaled so that the learnt lengthscale is the most probable one before any
-trial. Both happen in double precision and cost what a plain Gaussian process costs.
+If the network has learnt a mean, losses of trials become scores in the unit of past tasks, and the
+process with the learnt kernel models the residuals of the mean. Otherwise the process models
+standardised losses, and its few hyperparameters are fitted at every trial, starting from the learnt
+ones; the latent space is scaled so that the learnt lengthscale is the most probable one before any
+trial. Both run in double precision and cost as much as a plain Gaussian process.
 """
 
 from collections.abc import Iterator
@@ -28,13 +28,13 @@ from foretune.numerics.transforms import AS_THEY_ARE, standardise
 from foretune.space import Encoded
 
 APART = 1.0
-"""How far a new algorithm lies from all known pipelines, in lengthscales."""
+"""The distance of a new algorithm from all known pipelines, in lengthscales."""
 APART_WITHOUT_MEAN = 2.0
-"""The same where no mean says what to expect of it."""
+"""The same distance if the network has not learnt a mean."""
 OWN_LENGTHSCALE = 0.5
-"""Of a new algorithm's own hyperparameters, in diagonals of their cube."""
+"""The lengthscale of a new algorithm's own hyperparameters, in diagonals of their cube."""
 GROWTH = 1.25
-"""Weights that the target's trials train are trained anew whenever these have grown so much."""
+"""Weights are trained anew whenever the number of trials has grown by this factor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,11 @@ class LatentPoints:
     """The places of n pipelines in the latent space."""
 
     u: Floats
-    """(n, latent), embeddings in which the learnt lengthscale is the process's most probable; with
-    further dimensions for new algorithms.
+    """(n, latent), scaled embeddings: the learnt lengthscale is the most probable one. New
+    algorithms add dimensions.
     """
     mean: Floats
-    """(n,), the loss to expect; 0 where the network does not learn it."""
+    """(n,), the expected loss; 0 if the network has not learnt it."""
 
 
 Places: TypeAlias = CachedOnPool[LatentPoints]
@@ -76,7 +76,7 @@ class DeepPipe:
     layout: NetworkLayout
     layers: Layers
     log_lengthscale: float
-    """Of all latent dimensions alike: the network sets their scales."""
+    """One lengthscale for all latent dimensions: the network sets their scales."""
     log_signal: float
     log_noise: float
     new: Choices = Choices()
@@ -85,10 +85,10 @@ class DeepPipe:
     """Turns the target's trials into scores."""
 
     def place(self, configs: Encoded) -> LatentPoints:
-        """The pipelines in the scaled latent space.
+        """Return the places of pipelines in the scaled latent space.
 
-        What past tasks say of a new algorithm is what they say of a typical one, so it lies apart
-        from the others, and its own hyperparameters are further dimensions.
+        Past tasks know a new algorithm only as a typical one. So it lies apart from the others, and
+        its own hyperparameters are further dimensions.
         """
         phi, mean = PipelineEmbedding(self.layout).embed(self.layers, configs)
         lengthscale = self.start.log_lengthscales[0]
@@ -97,7 +97,7 @@ class DeepPipe:
         return LatentPoints(np.concatenate([u, *apart], axis=1), mean)
 
     def _apart(self, configs: Encoded) -> Iterator[Floats]:
-        """Of each new algorithm (n, 1 + its inputs), in lengthscales; 0 where it is not used."""
+        """Yield (n, 1 + inputs) for each new algorithm, in lengthscales; 0 where it is not used."""
         if not self.new.places:
             return
         read = self.layout.read(configs).astype(np.float64)
@@ -111,33 +111,33 @@ class DeepPipe:
             yield columns * used
 
     def _own_inputs(self, place: tuple[int, int]) -> list[int]:
-        """Where the hyperparameters of (stage, algorithm) stand among the inputs."""
+        """Return the places of the hyperparameters of (stage, algorithm) among the inputs."""
         stage = self.layout.stages[place[0]]
         encoder = (stage.name, stage.algorithms[place[1]])
         return [i for i, key in enumerate(self.layout.input_keys) if key[:2] == encoder]
 
     def scores(self, losses: Floats, at: LatentPoints) -> Floats:
-        """What the process models of the losses (n, L) at n places.
+        """Return the scores (n,) of losses (n, L): what the process models.
 
-        With a learnt mean, scores in the unit of past tasks; else standardised losses.
+        With a learnt mean they are in the unit of past tasks; otherwise they are standardised.
         """
         if not self.layout.sizes.learns_mean:
             return scalarise(losses, standardise)
-        # Standardised, all losses beside an enormous one would be equal; one needs no unit here,
-        # and several get that of past tasks.
+        # Beside an enormous loss all standardised losses would be equal. A single objective needs
+        # no unit here, and several objectives get the unit of past tasks.
         y = losses[:, 0] if losses.shape[1] == 1 else scalarise(losses, midrank_scores)
         sigma = np.full(len(y), np.exp(0.5 * self.log_signal))
         return scores_from_past(y, at.mean, sigma, shares=self.shares)
 
     @property
     def start(self) -> GPHyper:
-        """Return the learnt kernel in the scaled latent space."""
+        """The learnt kernel in the scaled latent space."""
         default = GPHyper.default(self.groups)
         return GPHyper(default.log_lengthscales, self.log_signal, self.log_noise)
 
     @property
     def groups(self) -> Ints:
-        """All dimensions share one lengthscale."""
+        """(dimensions,), zeros: all dimensions share one lengthscale."""
         apart = sum(1 + len(self._own_inputs(place)) for place in self.new.places)
         return np.zeros(self.layout.sizes.latent + apart, dtype=np.int64)
 
@@ -189,9 +189,9 @@ class PipelinePosterior(Posterior):
 
 @dataclass(frozen=True, slots=True)
 class DeepPipeSurrogate(Surrogate):
-    """Conditions on what was observed and on the believed rows.
+    """Conditions on observed and believed trials.
 
-    Where no mean was learnt, the kernel is tuned to what was observed first.
+    If no mean was learnt, the kernel is first tuned to the observed trials.
     """
 
     source: NetworkSource
@@ -217,6 +217,6 @@ class DeepPipeSurrogate(Surrogate):
 
 
 def _tune_kernel(u: Floats, y: Floats, learnt: DeepPipe) -> GPHyper:
-    """FineTune of Algorithm 2: the kernel's parameters alone, always from the learnt ones."""
+    """Fit the parameters of the kernel alone, always from the learnt ones (Algorithm 2)."""
     keep = informative_subset(u, y, LARGEST_FIT)
     return fit_hyper(u[keep], y[keep], starts=(learnt.start,), groups=learnt.groups)

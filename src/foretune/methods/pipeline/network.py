@@ -1,9 +1,9 @@
 """The pipeline embedding network (section 4.1, Appendix D) as masked dense layers.
 
-A batch of pipelines with different algorithms is one pass. The inputs of algorithms that were not
-chosen are 0, so the encoders of a stage can be stacked into one matrix whose product is already
-the chosen one's output: selection and concatenation (Figure 9) cost nothing. Between two encoder
-layers the output is laid back into the rows of the chosen encoder. The same lines run in NumPy and
+A batch of pipelines with different algorithms takes one pass. The inputs of algorithms that were
+not chosen are 0, so the encoders of a stage are stacked into one matrix, and the product is the
+output of the chosen one: selection and concatenation (Figure 9) cost nothing. Between two encoder
+layers the output is put back into the rows of the chosen encoder. The same code runs in NumPy and
 in JAX.
 """
 
@@ -22,12 +22,12 @@ Array: TypeAlias = Any
 """A NumPy array, or one of JAX's while training."""
 
 CHUNK = 4096
-"""Rows embedded at once, so that no layer's activations are large."""
+"""The number of rows that are embedded at once, to keep activations small."""
 
 
 @dataclass(frozen=True)
 class PipelineEmbedding:
-    """phi of Equation 5 for one layout; weights are passed in, so that they can be trained.
+    """phi of Equation 5 for one layout. Callers pass the weights, so that they can be trained.
 
     An encoder layer has weights (rows of all encoders, selected neurons) and biases (encoders,
     selected neurons); other layers have weights (inputs, outputs) and biases (outputs,).
@@ -36,17 +36,17 @@ class PipelineEmbedding:
     layout: NetworkLayout
 
     def __call__(self, layers: Sequence[tuple[Array, Array]], read: Array) -> tuple[Array, Array]:
-        """phi (n, latent) and the mean (n,) of n pipelines, as `Layout.read` has read them."""
+        """Return phi (n, latent) and the mean (n,) of pipelines read by `NetworkLayout.read`."""
         weights, biases = layers[-1]
         outputs = self.hidden(layers, read) @ weights + biases
         latent = self.layout.sizes.latent
         return outputs[:, :latent], outputs[:, latent:].sum(axis=1)
 
     def hidden(self, layers: Sequence[tuple[Array, Array]], read: Array) -> Array:
-        """What the last layer reads of n pipelines (n, hidden)."""
+        """Return (n, hidden), the inputs of the last layer."""
         layout, encoding = self.layout, self.layout.sizes.encoder_layers
         hidden, choices = self.encode(layers, read), read[:, len(layout.inputs) :]
-        # The choices are further inputs of the first aggregation layer: its last rows.
+        # The choices are the last inputs of the first aggregation layer.
         weights, biases = layers[encoding]
         split = hidden.shape[1]
         hidden = _rectify(hidden @ weights[:split] + choices @ weights[split:] + biases)
@@ -55,7 +55,7 @@ class PipelineEmbedding:
         return hidden
 
     def encode(self, layers: Sequence[tuple[Array, Array]], read: Array) -> Array:
-        """What the encoders make of n pipelines (n, selected); (n, inputs) where there are none."""
+        """Return the codes (n, selected), or the inputs (n, inputs) if there are no encoders."""
         layout = self.layout
         hidden, choices = read[:, : len(layout.inputs)], read[:, len(layout.inputs) :]
         opened = choices @ layout.opens
@@ -67,7 +67,7 @@ class PipelineEmbedding:
         return hidden
 
     def rows(self, number: int) -> Sequence[Key]:
-        """The keys of what layer `number` reads; those after the first aggregation have none."""
+        """Return the keys of the inputs of layer `number`, up to the first aggregation layer."""
         layout, encoding = self.layout, self.layout.sizes.encoder_layers
         if number < encoding:
             return layout.neuron_keys if number else layout.input_keys
@@ -79,14 +79,14 @@ class PipelineEmbedding:
         ]
 
     def masks(self, number: int) -> tuple[Singles, Singles]:
-        """Of encoder layer `number`: which weights and which biases there are."""
+        """Return masks of the weights and of the biases that encoder layer `number` has."""
         return (
             self.layout.within_stage(self.rows(number)),
             self.layout.within_stage(self.layout.encoder_keys),
         )
 
     def initial(self, rng: np.random.Generator) -> Layers:
-        """He-normal weights by the inputs that a neuron really has, no biases."""
+        """Return He-normal weights, scaled by the real inputs of each neuron, and biases of 0."""
         layout = self.layout
         encoding = layout.sizes.encoder_layers
         layers = []
@@ -106,12 +106,12 @@ class PipelineEmbedding:
                 biases = np.zeros((width,))
             scaled = weights * np.sqrt(2.0 / fan_in)
             layers.append((scaled.astype(np.float32), biases.astype(np.float32)))
-        # Nothing is expected of any pipeline before training.
+        # The mean of every pipeline is 0 before training.
         layers[-1][0][:, layout.sizes.latent :] = 0.0
         return tuple(layers)
 
     def embed(self, layers: Layers, configs: Encoded) -> tuple[Floats, Floats]:
-        """phi (n, latent) and the mean (n,) of configurations, in NumPy."""
+        """Return phi (n, latent) and the mean (n,) of configurations, in NumPy."""
         read = self.layout.read(configs)
         parts = [self(layers, read[at : at + CHUNK]) for at in range(0, max(len(read), 1), CHUNK)]
         phi, mean = (np.concatenate(part).astype(np.float64) for part in zip(*parts, strict=True))

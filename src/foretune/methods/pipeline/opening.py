@@ -1,4 +1,4 @@
-"""The initial pipelines of section 5.3: greedy by rank, so that each task has a good one."""
+"""The initial pipelines of section 5.3, chosen greedily by rank: each task has a good one."""
 
 from collections.abc import Sequence
 
@@ -18,14 +18,14 @@ BEST_OF_EACH = 20
 
 
 def portfolio(tasks: Sequence[PastTask], k: int = PIPELINES) -> Ints:
-    """(k,) rows of the configurations that minimise the sum over tasks of the best rank.
+    """Return (k,) rows of the configurations that minimise the sum over tasks of the best rank.
 
-    A pipeline that a task does not know counts as its worst there; of one that it knows more than
-    once, the best rank counts.
+    A pipeline that a task has not tried counts as its worst. If a task has tried a pipeline more
+    than once, the best rank counts.
     """
     tried = np.unique(np.concatenate([task.rows for task in tasks]))
     if len(tasks) * len(tried) > MOST_CELLS:
-        # Where tasks share little, a table of all would be nearly empty: the best of each remain.
+        # Tasks share little, so the table would be nearly empty. Only the best of each are kept.
         best = [task.rows[np.argsort(task.z, kind="stable")[:BEST_OF_EACH]] for task in tasks]
         tried = np.unique(np.concatenate(best))
     ranks = np.full((len(tasks), len(tried)), np.nan, dtype=np.float32)

@@ -1,6 +1,6 @@
 """Training the network in JAX: on past tasks (Algorithm 1), or on the target's own trials."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TypeAlias
@@ -15,6 +15,7 @@ from foretune.methods.pipeline.layout import NetworkLayout, Singles
 from foretune.methods.pipeline.model import DeepPipe, Places
 from foretune.methods.pipeline.network import PipelineEmbedding
 from foretune.numerics.anchored import informative_subset
+from foretune.numerics.bounded_cache import BoundedCache
 from foretune.numerics.deep_kernel import (
     LEAST_NOISE,
     Curriculum,
@@ -25,26 +26,25 @@ from foretune.numerics.deep_kernel import (
     initial_kernel,
     meta_train,
 )
-from foretune.numerics.remembered import BoundedCache
 from foretune.numerics.training import as_arrays, bucket, cache_compilation
 from foretune.space import Encoded
 
 MOST_TASKS, MOST_OBSERVATIONS = 16, 64
-"""What one step learns from: as many observations of a task as a search may have."""
+"""The most tasks and observations of each that one step learns from."""
 TUNING_RATE = 3e-3
 MOST_TUNED = 128
 """The most trials of the target that the network is tuned to."""
 LEAST_PADDED = 16
 MOST_REFRESHED = 4
-"""Chunks of a training that goes on from an earlier network."""
+"""The most chunks of a training that goes on from an earlier network."""
 CACHED = 8
 
 Parts: TypeAlias = Sequence[tuple[Singles, Singles]]
-"""Arrays like a network's layers: 1 where a weight may move."""
+"""Arrays like the layers of a network, with 1 for each weight that may move."""
 
 
 def initial_network(layout: NetworkLayout, configs: Encoded, seed: int) -> DeepPipe:
-    """A random network, with a lengthscale that suits the embeddings of these configurations."""
+    """Return a random network whose lengthscale suits the embeddings of these configurations."""
     embedding = PipelineEmbedding(layout)
     layers = embedding.initial(np.random.default_rng(seed))
     kernel = initial_kernel(embedding.embed(layers, configs)[0].astype(np.float32))
@@ -60,17 +60,18 @@ def train_on_past_tasks(
     seed: int,
     progress: Progress,
     schedules: Sequence[Schedule] | None = None,
+    train_network: Callable[..., DeepKernel] = meta_train,
 ) -> DeepPipe:
-    """The network and kernel that make the validation tasks most probable (Algorithm 1).
+    """Return the network and kernel that make the validation tasks most probable (Algorithm 1).
 
-    The tasks' rows are of `configs`. schedules: how to train; if left out, as suits the tasks.
+    The tasks' rows are rows of `configs`. schedules: default: as suits the number of tasks.
     """
     cache_compilation()
     layout = start.layout
     curriculum = Curriculum(layout.read(configs), tasks, validation)
     trained = _deep_kernel(start)
     for number, schedule in enumerate(schedules or schedules_for(tasks)):
-        trained = meta_train(
+        trained = train_network(
             PipelineEmbedding(layout),
             trained,
             curriculum,
@@ -82,9 +83,9 @@ def train_on_past_tasks(
 
 
 def schedules_for(tasks: Sequence[PastTask]) -> list[Schedule]:
-    """Batches as large as the past allows, at three rates, each until the validation tasks stop it.
+    """Return three schedules of falling rate with batches as large as past tasks allow.
 
-    Few tasks are learnt by heart before long: they get a fifth of the looks, after fewer steps.
+    A network soon knows few tasks by heart, so these get fewer looks and fewer steps between them.
     """
     effort = float(np.clip(len(tasks) / 100, 0.2, 1.0))
     at_once = bucket(min(len(tasks), MOST_TASKS), least=2)
@@ -110,7 +111,7 @@ def refreshing(tasks: Sequence[PastTask]) -> list[Schedule]:
 
 @dataclass(frozen=True)
 class TunedNetwork:
-    """A network whose weights, all or new ones, are tuned to the target's own trials."""
+    """A network whose weights (all, or new ones only) are tuned to the target's own trials."""
 
     start: DeepPipe
     pool: Encoded | None
@@ -118,8 +119,9 @@ class TunedNetwork:
     """The weights that move; None means all, and the kernel too."""
     steps: int = 100
     growth: float = 1.0
-    """It is tuned again whenever the trials have grown by this factor, always from `start`."""
+    """The network is tuned again, from `start`, when the trials have grown by this factor."""
     most_trials: int = MOST_TUNED
+    fine_tune: Callable[..., DeepKernel] = fine_tune
     _known: BoundedCache[tuple[DeepPipe, Places]] = field(
         default_factory=lambda: BoundedCache(CACHED)
     )
@@ -143,7 +145,7 @@ class TunedNetwork:
         z = np.zeros(places, dtype=np.float32)
         x[: len(kept)], z[: len(kept)] = read[kept], y[kept]
         cache_compilation()
-        tuned = fine_tune(
+        tuned = self.fine_tune(
             PipelineEmbedding(self.start.layout),
             _deep_kernel(self.start),
             x,
@@ -159,7 +161,7 @@ class TunedNetwork:
 
 
 def last_due(n: int, growth: float) -> int:
-    """The largest of 1, 2, ... that is at most n, each at least `growth` times the one before."""
+    """Return the last of 1, 2, ... up to n; each is at least `growth` times the one before."""
     due = 1
     while (later := max(due + 1, round(due * growth))) <= n:
         due = later
@@ -188,7 +190,7 @@ def _model(layout: NetworkLayout, trained: DeepKernel) -> DeepPipe:
 
 
 def _only(parts: Parts) -> DeepKernel:
-    """A mask over all parameters: these weights, and nothing of the kernel."""
+    """Return a mask over all parameters with these weights, without the kernel."""
     fixed = jnp.asarray(False)
     layers = [(weights > 0, biases > 0) for weights, biases in parts]
     return DeepKernel(layers, Kernel(fixed, fixed, fixed))

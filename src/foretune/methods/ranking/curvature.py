@@ -1,7 +1,7 @@
 """Slope and curvature of the ranking losses in the scores of one list, for Newton's method.
 
-The losses themselves, and how ties are treated, are described in `numerics.ranking`; these are
-their NumPy twins for the few observations of a running search. All of them are convex.
+`numerics.ranking` describes the losses and the treatment of ties. The functions here are the same
+in NumPy, for the few observations of a running search. All of them are convex.
 """
 
 from collections.abc import Callable
@@ -16,12 +16,12 @@ from foretune._base.arrays import Floats
 from foretune.numerics.transforms import standardise
 
 Scores: TypeAlias = NDArray[np.floating[Any]]
-"""Single precision in a running search; all that follows from them is as precise as they are."""
+"""Single precision in a running search. Everything derived from them has the same precision."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quadratic:
-    """The second-order picture of a loss at M scorers' scores of one list."""
+    """A loss at the scores that M scorers give to one list, to second order."""
 
     value: Scores
     """(M,)"""
@@ -45,7 +45,7 @@ WEIGHTINGS: dict[str, Callable[[Floats], Floats]] = {
 
 
 def criterion(loss: str, y: Floats) -> Criterion:
-    """The ranking loss of that name on the list of losses y (n,)."""
+    """Return the ranking loss of this name on the list of losses y (n,)."""
     if loss in WEIGHTINGS:
         return _list_wise(y, WEIGHTINGS[loss](_ranks(y)))
     if loss == "pair-wise":

@@ -50,7 +50,7 @@ class Ensemble:
     def meta_features(self, x: Floats, y: Floats) -> Singles:
         """Return (16,), features of a task from its configurations x (n, W) and losses y (n,).
 
-        Of no length where the ensemble has no deep set; y may have any unit.
+        The array is empty if the ensemble has no deep set. y may have any unit.
         """
         if not self.all:
             return np.empty(0, dtype=np.float32)
@@ -97,10 +97,10 @@ def load_ensemble(path: Path, *, kind: str) -> tuple[Ensemble, Space]:
 
 
 def random_ensemble(width: int, *, seed: int, meta_features: bool) -> Ensemble:
-    """Scorers of random weights, with or without a deep set, for configurations (., width).
+    """Return scorers of random weights, with or without a deep set, for configurations (., width).
 
-    Random biases spread the rectifiers' kinks over the whole cube; without them every function
-    would be linear along each ray from its centre.
+    Random biases spread the kinks of the rectifiers over the whole cube. Without them every
+    function would be linear along each ray from the centre.
     """
     rng = np.random.default_rng(seed)
     if not meta_features:
@@ -125,9 +125,9 @@ def _random_layers(
 
 
 def activations(scorers: Layers, inputs: Singles) -> list[Singles]:
-    """The inputs (n, I), and what each layer of all scorers makes of them, (M, n, units).
+    """Return the inputs (n, I) and the outputs (M, n, units) of each layer of all scorers.
 
-    The last are the scores, (M, n, 1).
+    The last outputs are the scores, (M, n, 1).
     """
     found = [inputs]
     for weights, biases in scorers[:-1]:
@@ -137,7 +137,7 @@ def activations(scorers: Layers, inputs: Singles) -> list[Singles]:
 
 
 def scores(scorers: Layers, inputs: Singles) -> Singles:
-    """(M, n)"""
+    """Return (M, n), the scores of all scorers."""
     return activations(scorers, inputs)[-1][:, :, 0]
 
 
@@ -149,8 +149,8 @@ def centre(x: Floats) -> Floats:
 def one_loss(losses: Floats) -> Floats:
     """Turn the losses (n, L) of a task into (n,): standardised, or the mean of several scores.
 
-    One enormous loss, such as people note for a failure, would make all others equal in single
-    precision; then they count by their ranks.
+    Beside an enormous loss, which people note for a failure, all others would be equal in single
+    precision. Then ranks are used.
     """
     by_rank = losses.shape[1] > 1 or _has_outliers(losses[:, 0])
     return scalarise(losses, midrank_scores) if by_rank else standardise(losses[:, 0])
@@ -163,11 +163,11 @@ def _has_outliers(y: Floats) -> bool:
 
 
 def history_features(y: Floats) -> Floats:
-    """(n, 2), what the deep set reads of the losses y (n,): their Gaussian scores and their values.
+    """Return (n, 2), the Gaussian scores and the standardised values of losses y (n,).
 
-    Both are free of scale and offset, as they are taken within the history. Scores are
-    Phi^-1((rank - 1/2) / n), ties at their mean; values are standardised, and clipped so that no
-    outlier reaches the network.
+    The deep set reads them. Neither depends on scale or offset. Scores are
+    Phi^-1((rank - 1/2) / n), with ties at their mean. Values are clipped, so that no outlier
+    reaches the network.
     """
     if len(y) == 0:
         return np.empty((0, 2))

@@ -32,7 +32,7 @@ from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.numerics.networks import Layers
 
 if TYPE_CHECKING:
-    from foretune.methods.ranking.training import RankingTasks
+    from foretune.methods.ranking.training import RankingTasks, Weights
 
 MOST_STEPS = 5000
 LEAST_STEPS = 512
@@ -152,33 +152,58 @@ def steps_for(evaluations: int) -> int:
 def _train(
     evaluations: RankedEvaluations, seeds: Sequence[int], loss: str, meta_features: bool
 ) -> list[Ensemble]:
-    """The ensemble of each seed, those of all seeds trained at once.
+    """Return the ensemble of each seed. Those of all seeds are trained at once."""
+    import jax.numpy as jnp
 
-    Evaluations, tasks and columns are padded, so that few shapes are ever compiled. The weights of
-    columns that are always zero do not move; they are left out again.
+    from foretune.methods.ranking.training import RATE, meta_learn
+    from foretune.numerics.training import cache_compilation
+
+    cache_compilation()
+    n, width = evaluations.x.shape
+    steps = steps_for(n)
+    draws = [np.random.default_rng(seed).random((steps, SCORERS, 4), np.float32) for seed in seeds]
+    start = initial_weights(width, seeds, meta_features=meta_features)
+    tasks = _pad(evaluations, padded_width(width))
+    rates = jnp.full(steps, RATE, jnp.float32)
+    learnt = meta_learn(start, jnp.asarray(np.stack(draws)), rates, tasks, loss=loss)
+    return read_ensembles(learnt, width)
+
+
+def padded_width(width: int) -> int:
+    """Return the number of columns in training. Padding keeps the number of compiled shapes low."""
+    from foretune.numerics.training import bucket
+
+    return bucket(width, least=16)
+
+
+def initial_weights(width: int, seeds: Sequence[int], *, meta_features: bool) -> "Weights":
+    """Return the random weights of all seeds, stacked, for padded columns.
+
+    Padded columns are always zero, so their weights never move.
     """
     import jax
     import jax.numpy as jnp
 
-    from foretune.methods.ranking.training import Weights, meta_learn
-    from foretune.numerics.training import as_arrays, bucket, cache_compilation, jax_layers
+    from foretune.methods.ranking.training import Weights
+    from foretune.numerics.training import jax_layers
 
-    cache_compilation()
-    n, width = evaluations.x.shape
-    columns, steps = bucket(width, least=16), steps_for(n)
+    unused = np.full(padded_width(width) - width, width)
     initial = [random_ensemble(width, seed=seed, meta_features=meta_features) for seed in seeds]
-    unused = np.full(columns - width, width)
     wide = [_at_inputs(e, lambda w: np.insert(w, unused, 0.0, axis=-2)) for e in initial]
     weights = [Weights(*map(jax_layers, (e.scorers, e.each, e.all))) for e in wide]
-    draws = [np.random.default_rng(seed).random((steps, SCORERS, 4), np.float32) for seed in seeds]
-    stacked = jax.tree.map(lambda *arrays: jnp.stack(arrays), *weights)
-    tasks = _pad(evaluations, columns)
-    learnt = meta_learn(stacked, jnp.asarray(np.stack(draws)), tasks, loss=loss)
+    stacked: Weights = jax.tree.map(lambda *arrays: jnp.stack(arrays), *weights)
+    return stacked
+
+
+def read_ensembles(stacked: "Weights", width: int) -> list[Ensemble]:
+    """Return the ensembles without the padded columns."""
+    from foretune.numerics.training import as_arrays
+
+    added = np.arange(width, padded_width(width))
     ensembles = [
-        Ensemble(*(as_arrays([(w[k], b[k]) for w, b in layers]) for layers in learnt))
-        for k in range(len(seeds))
+        Ensemble(*(as_arrays([(w[k], b[k]) for w, b in layers]) for layers in stacked))
+        for k in range(len(stacked.scorers[0][0]))
     ]
-    added = np.arange(width, columns)
     return [_at_inputs(e, lambda w: np.delete(w, added, axis=-2)) for e in ensembles]
 
 

@@ -33,7 +33,7 @@ class RankingSettings:
     """The settings of a variant."""
 
     tuning: FineTuning | None
-    """None: the weights stay as they were learnt (no T in the paper's ablation)."""
+    """None means that the weights stay as they were learnt (no T in the paper's ablation)."""
     loss: str = "list-wise"
     unit: str = "scores"
     """The numbers that are averaged over scorers: `ranks`, or their Gaussian `scores`."""
@@ -102,7 +102,7 @@ class RankingSurrogate(Surrogate):
 
 @dataclass(frozen=True)
 class RankPosterior(Posterior):
-    """Each scorer's ranks of configurations among the references (section 3.2)."""
+    """The ranks that each scorer gives to configurations among the references (section 3.2)."""
 
     ensemble: Ensemble
     scorers: Layers
@@ -123,11 +123,11 @@ class RankPosterior(Posterior):
         return Prediction(each.mean(axis=0), each.std(axis=0))
 
     def log_utility(self, x: Encoded) -> Floats:
-        """The logarithm of the expected improvement over what each scorer says of the incumbent.
+        """Return the logarithm of the expected improvement in rank over the incumbent.
 
         The paper fits a normal distribution to the scorers' ranks of a candidate and compares its
-        mean with the incumbent's. But a scorer that ranks the one high ranks the other high too:
-        their difference is taken scorer by scorer here, and averaged as it is.
+        mean with that of the incumbent. But a scorer that ranks one high also ranks the other high,
+        so here the difference is computed for each scorer, and differences are averaged.
         """
         if self.incumbent is None:
             return np.zeros(len(x))
@@ -164,10 +164,10 @@ class RankPosterior(Posterior):
 
 
 def _ranks_among(ordered: Floats, s: Floats, unit: str) -> Floats:
-    """How scores s (m,) rank among those of the references, which ascend.
+    """Return the ranks (m,) of scores s among the ascending scores of the references.
 
-    Between two references a rank is interpolated. A score above all of them gets what a normal
-    distribution of the same spread gives it: local search must see which way is up.
+    Between two references the rank is interpolated. A score beyond all of them is ranked by a
+    normal distribution of the same spread, so that local search sees in which direction to go.
     """
     n = len(ordered)
     if unit == "ranks":

@@ -65,11 +65,13 @@ class Lists(NamedTuple):
 
 
 @partial(jax.jit, static_argnames=("loss",))
-def meta_learn(weights: Weights, draws: jax.Array, tasks: RankingTasks, *, loss: str) -> Weights:
-    """What several ensembles, stacked, become.
+def meta_learn(
+    weights: Weights, draws: jax.Array, rates: jax.Array, tasks: RankingTasks, *, loss: str
+) -> Weights:
+    """Train several ensembles, stacked.
 
-    `draws` (ensembles, steps, M, 4) are uniform in [0, 1): they choose every step's tasks and
-    lists.
+    `draws` (ensembles, steps, M, 4) are uniform in [0, 1): they choose the tasks and lists of every
+    step. `rates` (steps,) are the learning rates.
     """
 
     def learn(weights: Weights, draws: jax.Array) -> Weights:
@@ -77,7 +79,7 @@ def meta_learn(weights: Weights, draws: jax.Array, tasks: RankingTasks, *, loss:
             one = partial(_list_loss, weights, tasks=tasks, loss=loss)
             return jnp.sum(jax.vmap(one)(weights.scorers, draws))
 
-        return advance(total_loss, start_descent(weights), draws, jnp.full(len(draws), RATE)).params
+        return advance(total_loss, start_descent(weights), draws, rates).params
 
     return jax.vmap(learn)(weights, draws)
 

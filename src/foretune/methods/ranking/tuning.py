@@ -1,15 +1,15 @@
-"""Fine-tuning on the target's observations by a handful of second-order steps.
+"""Fine-tuning on the target's observations by a few second-order steps.
 
-The ranking loss is convex in the scores, and the scores are all but linear in small moves of the
+The ranking loss is convex in the scores, and the scores are nearly linear in small moves of the
 weights. So instead of a thousand steps of Adam, each step here solves the linearised problem
 
     minimise over theta   loss(s + J (theta - theta_now)) + |theta - theta_0|² / (2 v)
 
-by one Newton step. With n observations and far more weights it is solved among the observations:
-theta - theta_0 = v J' a with n numbers a, which needs only the kernel K = v J J' (n, n). The
-penalty says how far the task may lie from the initial weights theta_0; without it the loss would
-drive the scores of every list apart without end. Each trial's tuning starts from theta_0 again, so
-nothing depends on earlier trials, and a resumed search is the same search.
+by one Newton step. There are n observations and far more weights, so the step is solved in n
+numbers a with theta - theta_0 = v J' a, which needs only the kernel K = v J J' (n, n). The penalty
+keeps the weights near the initial ones, theta_0; without it the loss would drive the scores of each
+list apart without end. The tuning of each trial starts from theta_0 again, so nothing depends on
+earlier tunings, and a resumed search is the same search.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from foretune.numerics.networks import Layers
 
 SHRINK = 0.5
 TOLERANCE = 0.01
-"""Tuning ends when no scorer's objective falls by a larger share in a step."""
+"""Tuning ends when a step lowers no scorer's objective by more than this share."""
 ATTEMPTS = 6
 """The most times that a step is shortened before it is given up."""
 
@@ -32,13 +32,13 @@ class FineTuning:
     """The limits of moving the weights."""
 
     variance: float
-    """v: how much a weight may differ from its initial value."""
+    """v, the variance of the distance between a weight and its initial value."""
     steps: int = 3
 
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """Weights on the way, and what the criterion says of their scores."""
+    """The weights during a tuning, and the criterion at their scores."""
 
     scorers: Layers
     layers: list[Singles]
@@ -49,7 +49,7 @@ class _Point:
 
 
 def fine_tune(initial: Layers, inputs: Singles, rank: Criterion, tuning: FineTuning) -> Layers:
-    """The scorers after their list of `inputs` (n, I) has been ranked by the criterion."""
+    """Return the scorers, tuned so that their ranks of `inputs` (n, I) suit the criterion."""
     now = _evaluate(initial, initial, inputs, rank, tuning)
     for _ in range(tuning.steps):
         goal = _newton(initial, now, _slopes(now), tuning)
@@ -73,7 +73,7 @@ def _evaluate(
 
 
 def _slopes(now: _Point) -> list[Singles]:
-    """Of every layer: the scores' derivatives (M, n, units) by its sums before rectification."""
+    """Return the derivatives (M, n, units) of scores by each layer's sums before rectification."""
     slope = np.ones_like(now.layers[-1])
     slopes = [slope]
     for (weights, _), active in zip(
@@ -104,7 +104,7 @@ def _newton(initial: Layers, now: _Point, slopes: list[Singles], tuning: FineTun
 
 
 def _kernel(now: _Point, slopes: list[Singles]) -> Singles:
-    """J J' (M, n, n): the sum over layers of inner products of inputs, times those of slopes."""
+    """Return J J' (M, n, n): products of inputs times products of slopes, summed over layers."""
     n = now.layers[0].shape[0]
     total = np.zeros((len(slopes[0]), n, n), dtype=np.float32)
     for before, slope in zip(now.layers[:-1], slopes, strict=True):
@@ -114,7 +114,7 @@ def _kernel(now: _Point, slopes: list[Singles]) -> Singles:
 
 
 def _along(initial: Layers, now: _Point, slopes: list[Singles]) -> Singles:
-    """J (theta_now - theta_0), (M, n): how far the scores have come, to first order."""
+    """Return J (theta_now - theta_0) (M, n), the change of the scores to first order."""
     total = np.zeros(now.layers[-1].shape[:2], dtype=np.float32)
     for layer, first, before, slope in zip(
         now.scorers, initial, now.layers[:-1], slopes, strict=True
@@ -132,7 +132,7 @@ def _line_search(
     rank: Criterion,
     tuning: FineTuning,
 ) -> _Point:
-    """For each scorer the first point from the goal back to now that is no worse than now."""
+    """Return, for each scorer, the first point on the way back from the goal that is no worse."""
     share = np.ones(len(now.objective), dtype=np.float32)
     for attempt in range(ATTEMPTS):
         point = _evaluate(initial, _between(now.scorers, goal, share), inputs, rank, tuning)
@@ -144,7 +144,7 @@ def _line_search(
 
 
 def _between(start: Layers, goal: Layers, share: Singles) -> Layers:
-    """Each scorer's weights at its share (M,) of the way."""
+    """Return the weights of each scorer at its share (M,) of the way."""
     return tuple(
         (
             layer[0] + share[:, None, None] * (end[0] - layer[0]),

@@ -5,8 +5,9 @@ location of the portfolio that it would fill, by the improvement it is expected 
 each job that it still needs; then the task where it is expected to help most.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from foretune._base.arrays import Floats, Ints
 from foretune.methods.zero_shot.jobs import Jobs
 from foretune.methods.zero_shot.panel import panel_of
-from foretune.numerics.forests import grown
+from foretune.numerics.forests import grow_trees
 from foretune.numerics.greedy import Aggregate, Picks, greedy
 
 Samples: TypeAlias = NDArray[np.float32]
@@ -22,20 +23,24 @@ Samples: TypeAlias = NDArray[np.float32]
 TREES = 20
 LARGEST_POOL = 2000
 """The most candidates to score. If there are more, a random part changes with every forest."""
+GrowForest: TypeAlias = Callable[..., list[Any]]
+"""A function such as `grow_trees`."""
 GROWTH = 1.1
 """A new forest is grown when the number of known losses has grown by this factor."""
 MISSES_BEFORE = 3.0
 """The number of exact predictions that are added to a candidate's own errors in their mean."""
 
 
-def obo(jobs: Jobs, k: int, aggregate: Aggregate, *, seed: int) -> Picks:
+def obo(
+    jobs: Jobs, k: int, aggregate: Aggregate, *, seed: int, grow: GrowForest = grow_trees
+) -> Picks:
     """Spend the budget job by job, then pick k by known and predicted losses."""
     rng = np.random.default_rng(seed)
     tasks = panel_of(jobs, rng)
     _first_jobs(jobs, tasks, rng)
     while True:
         pool = _pool(jobs, tasks, rng)
-        belief = LossBelief.of(jobs, tasks, pool, seed=int(rng.integers(2**31)))
+        belief = LossBelief.of(jobs, tasks, pool, seed=int(rng.integers(2**31)), grow=grow)
         search = CandidateSearch(jobs, belief, k)
         for _ in range(max(int((GROWTH - 1.0) * jobs.used), 1)):
             if not jobs.remaining or not search.step():
@@ -82,10 +87,12 @@ class LossBelief:
     """(D, N), the forest's mean when it was grown."""
 
     @classmethod
-    def of(cls, jobs: Jobs, tasks: Ints, pool: Ints, *, seed: int) -> "LossBelief":
+    def of(
+        cls, jobs: Jobs, tasks: Ints, pool: Ints, *, seed: int, grow: GrowForest = grow_trees
+    ) -> "LossBelief":
         """Grow a forest on all known losses."""
         known = jobs.results(tasks, pool)
-        samples = _tree_predictions(known, jobs.candidates.codes[pool], seed)
+        samples = _tree_predictions(known, jobs.candidates.codes[pool], seed, grow)
         predicted = samples.mean(axis=0)
         samples[:, ~np.isnan(known)] = known[~np.isnan(known)]
         return cls(tasks, pool, known, samples, predicted)
@@ -109,7 +116,7 @@ class LossBelief:
         return float(seen.sum() / (len(seen) + MISSES_BEFORE))
 
 
-def _tree_predictions(known: Floats, codes: Floats, seed: int) -> Samples:
+def _tree_predictions(known: Floats, codes: Floats, seed: int, grow: GrowForest) -> Samples:
     """Return (T, D, N), the predictions of each tree for all tasks and candidates."""
     from sklearn.tree import DecisionTreeRegressor
 
@@ -117,7 +124,7 @@ def _tree_predictions(known: Floats, codes: Floats, seed: int) -> Samples:
     task, candidate = np.nonzero(~np.isnan(known))
     inputs = np.hstack([codes[candidate], about_tasks[task]]).astype(np.float32)
     losses = known[task, candidate]
-    trees = grown(DecisionTreeRegressor(), inputs, losses, trees=TREES, seed=seed)
+    trees = grow(DecisionTreeRegressor(), inputs, losses, trees=TREES, seed=seed)
     samples = np.empty((TREES, *known.shape), dtype=np.float32)
     for row, features in enumerate(about_tasks):
         repeated = np.broadcast_to(features, (len(codes), len(features)))

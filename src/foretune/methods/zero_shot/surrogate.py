@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from foretune._base.arrays import Floats, Ints
 from foretune._base.progress import SILENT, Progress, track
 from foretune.methods.zero_shot.jobs import Jobs
-from foretune.numerics.forests import Forest, grown
+from foretune.numerics.forests import Forest, grow_trees
 from foretune.numerics.greedy import Aggregate, Losses, Picks, greedy
 
 MOST_FORESTS = 100
@@ -24,7 +24,13 @@ LARGEST_FIT = 2000
 
 
 def surrogate(
-    jobs: Jobs, k: int, aggregate: Aggregate, *, seed: int, best_predicted: int = BEST_PREDICTED
+    jobs: Jobs,
+    k: int,
+    aggregate: Aggregate,
+    *,
+    seed: int,
+    best_predicted: int = BEST_PREDICTED,
+    regression: "Regression | None" = None,
 ) -> Picks:
     """Evaluate random candidates, others on each task, and pick k by the predicted losses."""
     rng = np.random.default_rng(seed)
@@ -32,7 +38,8 @@ def surrogate(
         drawn = rng.choice(np.flatnonzero(jobs.possible[task]), count, replace=False)
         jobs.run(np.full(count, task), drawn)
     columns = _columns(jobs, best_predicted)
-    picks = greedy(complete_losses(jobs, columns, rng), k, aggregate)
+    forest = regression or random_forest
+    picks = greedy(complete_losses(jobs, columns, rng, regression=forest), k, aggregate)
     return Picks(columns[picks.chosen], picks.losses)
 
 
@@ -62,10 +69,10 @@ Regression: TypeAlias = Callable[[Singles, Losses, Singles, int], Floats]
 
 
 def random_forest(known: Singles, losses: Losses, others: Singles, seed: int) -> Floats:
-    """Predict with the paper's forest."""
+    """Predict with the paper's forest: scikit-learn's defaults."""
     from sklearn.tree import DecisionTreeRegressor
 
-    trees = grown(DecisionTreeRegressor(), known, losses, trees=TREES, seed=seed)
+    trees = grow_trees(DecisionTreeRegressor(), known, losses, trees=TREES, seed=seed)
     predicted: Floats = np.mean([tree.predict(others)[:, 0] for tree in trees], axis=0)
     return predicted
 

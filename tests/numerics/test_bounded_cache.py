@@ -1,4 +1,4 @@
-from foretune.numerics.remembered import BoundedCache
+from foretune.numerics.bounded_cache import BoundedCache
 
 
 def test_each_value_is_found_once_and_the_first_is_forgotten_first() -> None:

@@ -1,4 +1,4 @@
-"""Values that are slow to find, remembered while they may be asked for again."""
+"""A cache of limited size for values that take long to compute."""
 
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
@@ -7,7 +7,7 @@ Value = TypeVar("Value")
 
 
 class BoundedCache(Generic[Value]):
-    """At most so many values by key; the first in is the first out."""
+    """Keeps at most `most` values by key. The oldest leaves first."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -17,9 +17,9 @@ class BoundedCache(Generic[Value]):
         return len(self._known)
 
     def get(self, key: Hashable, find: Callable[[], Value]) -> Value:
-        """The value of the key, found where it is not remembered."""
+        """Return the value of the key, and compute it if it is not kept."""
         if key not in self._known:
-            # Finding one may need others, which are remembered first.
+            # The computation may need other values of this cache, which are kept first.
             found = find()
             if len(self._known) >= self.most:
                 del self._known[next(iter(self._known))]
