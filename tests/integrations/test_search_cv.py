@@ -40,7 +40,7 @@ from foretune.integrations.estimator_space import SearchSpace
 from foretune.integrations.scipy_distributions import range_of
 from foretune.integrations.search_cv import ForetuneSearchCV
 from foretune.integrations.search_loop import batch_size
-from foretune.search import METHODS, Optimizer, method
+from foretune.search import METHODS, method
 from foretune.space import Space
 from tests.refusals import refuses, warns
 
@@ -54,6 +54,18 @@ def a_search(estimator=None, space=TREE, **given):
     estimator = DecisionTreeClassifier(random_state=0) if estimator is None else estimator
     settings = {"n_iter": 6, "cv": 3, "random_state": 0, "method": "random"}
     return ForetuneSearchCV(estimator, space, **settings | given)
+
+
+def double(x):
+    return 2 * x
+
+
+class Watched(ForetuneSearchCV):
+    """A search that keeps its last optimiser."""
+
+    def _optimizer(self, space, metrics):
+        self.optimizer_ = super()._optimizer(space, metrics)
+        return self.optimizer_
 
 
 class Moody(ClassifierMixin, BaseEstimator):
@@ -118,9 +130,9 @@ class TestSpaces:
             SearchSpace.of({"scale": [StandardScaler(), StandardScaler()]})
 
     def test_objects_with_functions_are_written_alike_in_every_process(self):
-        space = SearchSpace.of({"scale": [FunctionTransformer(heard), StandardScaler()]})
+        space = SearchSpace.of({"scale": [FunctionTransformer(double), StandardScaler()]})
         text = space.space.parameters[0].choices[0]
-        assert text == "FunctionTransformer(func=<function heard>)"
+        assert text == "FunctionTransformer(func=<function double>)"
 
     def test_functions_without_names_are_told_apart(self):
         given = [FunctionTransformer(lambda x: x), FunctionTransformer(lambda x: -x)]
@@ -227,8 +239,8 @@ class TestBatches:
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
     [
-        a_search(LogisticRegression(), {"C": (0.1, 10.0, "log")}, n_iter=2, cv=2),
-        a_search(BayesianRidge(), {"alpha_1": (1e-7, 1e-5, "log")}, n_iter=2, cv=2),
+        a_search(LogisticRegression(), {"C": (0.1, 10.0, "log")}, n_iter=1, cv=2),
+        a_search(BayesianRidge(), {"alpha_1": (1e-7, 1e-5, "log")}, n_iter=1, cv=2),
     ]
 )
 def test_scikit_learn_accepts_it(estimator, check):
@@ -322,28 +334,21 @@ def test_failed_candidates_are_in_the_results_and_teach():
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
 @pytest.mark.parametrize("jobs", [1, 4])
-def test_failures_are_failures_whatever_they_score(monkeypatch, jobs):
-    told = []
-    real = Optimizer.tell
-    monkeypatch.setattr(Optimizer, "tell", lambda self, outcomes: real(self, heard(told, outcomes)))
+def test_failures_are_failures_whatever_they_score(jobs):
     # Alone in a batch, and (with several workers) in one where others succeed.
-    search = a_search(Moody(), {"level": (-1.0, 1.0)}, n_iter=10, error_score=0.0, cv=2)
+    settings = {"n_iter": 10, "cv": 2, "random_state": 0, "method": "random"}
+    search = Watched(Moody(), {"level": (-1.0, 1.0)}, error_score=0.0, **settings)
     with parallel_config("threading", n_jobs=jobs):
         search.fit(X, Y)
     levels = np.array([p["level"] for p in search.cv_results_["params"]])
     assert 0 < (levels < 0).sum() < 10
     assert (search.cv_results_["mean_test_score"][levels < 0] == 0.0).all()
     expected = np.where(levels < 0, Status.FAILED, Status.DONE)
-    assert [outcome.status for outcome in told] == expected.tolist()
+    told = search.optimizer_.told
+    assert (np.isnan(told.losses[:, 0]) == (levels < 0)).all()
     known = search.to_experience("iris")
     assert (known.status == expected).all()
     assert (np.isnan(known.values[:, 0]) == (levels < 0)).all()
-
-
-def heard(told, outcomes):
-    outcomes = list(outcomes)
-    told += outcomes
-    return outcomes
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
@@ -408,26 +413,16 @@ def test_scoring_may_be_a_function():
 @pytest.mark.parametrize(
     "refit", [False, lambda results: results["rank_test_near"].argmin()], ids=["none", "a function"]
 )
-def test_all_that_a_function_scores_is_optimised_where_refit_names_none(monkeypatch, refit):
-    optimizers = []
-    real = Optimizer.ask
-
-    def ask(self, *given, **more):
-        optimizers.append(self)
-        return real(self, *given, **more)
-
-    monkeypatch.setattr(Optimizer, "ask", ask)
-
+def test_all_that_a_function_scores_is_optimised_where_refit_names_none(refit):
     def scored(estimator, X, y):
         return {"near": -abs(estimator.level), "far": abs(estimator.level)}
 
     # The first candidates fail, so that nothing is known about the metrics for a while.
     space = {"level": {"ordinal": [-4.0, -3.0, -2.0, -1.0, 0.1, 0.2]}}
-    search = a_search(
-        Moody(), space, scoring=scored, refit=refit, method="gcp", error_score=-9.0, random_state=9
-    ).fit(X, Y)
+    settings = {"n_iter": 6, "cv": 3, "random_state": 9, "method": "gcp", "error_score": -9.0}
+    search = Watched(Moody(), space, scoring=scored, refit=refit, **settings).fit(X, Y)
     assert search.cv_results_["params"][0]["level"] < 0
-    told = optimizers[-1].told
+    told = search.optimizer_.told
     levels = np.array([p["level"] for p in search.cv_results_["params"]])[: len(told)]
     losses = np.column_stack([levels, -levels])
     losses[levels < 0] = np.nan

@@ -1,4 +1,4 @@
-"""What may be set on a scikit-learn estimator, as a space.
+"""The hyperparameters of a scikit-learn estimator as a space.
 
 A space holds plain values, under names of its own: what a choice brings along is called
 `kernel:poly:degree`. scikit-learn calls it `degree`, and a choice may be an object, such as a step
@@ -24,30 +24,30 @@ from foretune.space.notation import ORDINAL, SEPARATOR
 from foretune.space.parameters import Kind, Parameter
 
 STEP = "__"
-"""Stands between a step and what belongs to it, as scikit-learn names it."""
+"""scikit-learn writes it between a step and its parameters."""
 FUNCTION = re.compile(r"(<function [\w.]+) at 0x[0-9a-fA-F]+")
 """A function that an object has, which lies somewhere else in each process.
 
 Without a name of its own only its place tells it from others: no later search knows it again.
 """
 UNKNOWN = object()
-"""Stands for a value that an estimator does not say."""
+"""Stands for a value that is unknown."""
 PLAIN = (str, bool, int, float, tuple, type(None))
 
 Objects: TypeAlias = dict[tuple[str, str], Any]
-"""Objects by the hyperparameter they are a choice of, and the text that stands for them."""
+"""{(hyperparameter, text that stands for an object): object}"""
 
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """A space, and what its configurations mean to an estimator."""
+    """A space, and the objects that texts in its configurations stand for."""
 
     space: Space
     objects: Objects
 
     @classmethod
     def of(cls, given: Any) -> "SearchSpace":
-        """Anything that `Space.of` reads, or what `RandomizedSearchCV` takes.
+        """Return the space for anything that `Space.of` reads or `RandomizedSearchCV` takes.
 
         Lists are choices, of any objects; tuples are ranges.
         """
@@ -63,7 +63,7 @@ class SearchSpace:
         return cls(Space.of(_readable(given, "", objects)), objects)
 
     def parameters(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """What to set; an inactive hyperparameter is left as the estimator has it."""
+        """Return the parameters to set. Those that are inactive stay as the estimator has them."""
         chosen: dict[str, Any] = {}
         for name, value in config.items():
             own = own_name(name)
@@ -108,14 +108,14 @@ class SearchSpace:
         return found
 
     def _unset(self, name: str, estimator: Any) -> Any:
-        """What a hyperparameter is where nothing sets it, as it is written in the space."""
+        """Return the value of a hyperparameter that nothing sets, as the space writes it."""
         owner, own = self._owner(name, estimator)
         value = _item(_settings_of(owner).get(own, UNKNOWN))
         text = text_of(value)
         return text if (name, text) in self.objects else value
 
     def _owner(self, name: str, estimator: Any) -> tuple[Any, str]:
-        """What a hyperparameter belongs to, and its name there: the estimator, or a chosen step."""
+        """Return the estimator or the chosen step with a hyperparameter, and its name there."""
         own, chosen = own_name(name), choices_above(name, self.space)
         steps = [each for each in chosen if own.startswith(own_name(each) + STEP)]
         if not steps:
@@ -124,18 +124,18 @@ class SearchSpace:
         return self.objects.get((step, chosen[step])), own.removeprefix(own_name(step) + STEP)
 
     def _counts_and_shares(self, name: str, estimator: Any) -> bool:
-        """Whether a whole number is a count to a hyperparameter and a float is a share."""
+        """Return whether whole numbers are counts and floats are shares for a hyperparameter."""
         owner, own = self._owner(name, estimator)
         step, _, key = own.rpartition(STEP)
         owners = [_settings_of(owner).get(step) if step else owner]
-        # A step may be chosen beside what belongs to it.
+        # A step may be chosen in the same space as its parameters.
         for (above, _), choice in self.objects.items():
             if f"{own_name(above)}{STEP}{key}" == own_name(name):
                 owners.append(choice)
         return any(_takes_both(each, key) for each in owners)
 
     def _set_otherwise(self, name: str, past: Space) -> bool:
-        """Whether past runs may have set a hyperparameter, or its step, by another name."""
+        """Return whether past runs may have set a hyperparameter, or its step, by another name."""
         chosen = choices_above(name, self.space)
         own = own_name(name) + STEP
         others = [each for each in past.names if each != name and each not in chosen]
@@ -144,12 +144,12 @@ class SearchSpace:
 
 
 def own_name(name: str) -> str:
-    """What scikit-learn calls a hyperparameter, without the choice that brings it along."""
+    """Return scikit-learn's name of a hyperparameter, without the choice it belongs to."""
     return name.rpartition(SEPARATOR)[2]
 
 
 def choices_above(name: str, space: Space) -> dict[str, Any]:
-    """What is chosen wherever a hyperparameter is set, by the names of the choices."""
+    """Return the choices that a hyperparameter belongs to, by their names."""
     return {
         each.name: choice
         for each in space.parameters
@@ -159,12 +159,12 @@ def choices_above(name: str, space: Space) -> dict[str, Any]:
 
 
 def _may_meet(chosen: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
-    """Whether all of it can be chosen at the same time."""
+    """Return whether all can be chosen at the same time."""
     return all(others.get(name, choice) == choice for name, choice in chosen.items())
 
 
 def _settings_of(owner: Any) -> Mapping[str, Any]:
-    """The parameters of an estimator; of nothing else."""
+    """Return the parameters of an estimator; nothing for other objects."""
     has_some = hasattr(owner, "get_params") and not isinstance(owner, type)
     found: Mapping[str, Any] = owner.get_params() if has_some else {}
     return found
@@ -181,7 +181,7 @@ def _takes_both(owner: Any, key: str) -> bool:
 
 
 def _values(parameter: Parameter, column: Floats) -> list[Any]:
-    """A column as a user writes its values; None where a hyperparameter is inactive."""
+    """Return a column as a user writes its values; None if a hyperparameter is inactive."""
     return [None if np.isnan(each) else _as_chosen(parameter, each) for each in column.tolist()]
 
 
@@ -192,7 +192,7 @@ def _as_chosen(parameter: Parameter, number: float) -> Any:
 
 
 def _means_the_same(value: Any, to: Parameter) -> bool:
-    """Whether a number is of the same type as the one that stands for it in a hyperparameter."""
+    """Return whether a number has the same type as the number that replaces it."""
     if not _is_number(value) or to.kind is Kind.CONSTANT:
         return True  # what is a setting now leaves no run out
     if to.is_number:
@@ -207,7 +207,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _readable(given: Mapping[Any, Any], prefix: str, objects: Objects) -> dict[Any, Any]:
-    """The same in the short notation; what is no plain value goes into `objects`."""
+    """Return a space in the short notation. Values that are not plain go into `objects`."""
     return {key: _value(f"{prefix}{key}", value, objects) for key, value in given.items()}
 
 
@@ -231,17 +231,17 @@ def _value(name: str, value: Any, objects: Objects) -> Any:
 
 
 def _points(name: str, points: list[Any], objects: Objects) -> Any:
-    """Choices; numbers that go up are near each other in that order."""
+    """Return choices. Ascending numbers are an ordered list."""
     numbers = all(isinstance(point, int | float) for point in points)
     if points and numbers and all(a < b for a, b in pairwise(points)):
         return {ORDINAL: points}
-    # Rows are tuples, which a space can hold.
+    # Rows become tuples, because a space cannot hold lists.
     rows = [tuple(point) if isinstance(point, list) else point for point in points]
     return _choices(name, rows, objects)
 
 
 def _choices(name: str, choices: list[Any], objects: Objects) -> list[Any]:
-    """The choices, or the texts that stand for them: for all where two are equal numbers."""
+    """Return the choices, or texts for all of them if two are equal numbers."""
     numbers = [each for each in choices if isinstance(each, int | float)]
     if len(set(numbers)) == len({(type(each), each) for each in numbers}):
         return [_choice(name, each, objects) for each in choices]
@@ -250,18 +250,18 @@ def _choices(name: str, choices: list[Any], objects: Objects) -> list[Any]:
 
 
 def _check_by_type(name: str, choices: list[Any]) -> None:
-    """Have a space refuse what texts would hide: NaN, and what is named twice."""
+    """Refuse NaN and repeated choices before texts hide them."""
     for kind in dict.fromkeys(type(each) for each in choices if isinstance(each, PLAIN)):
         Space.of({name: [each for each in choices if type(each) is kind]})
 
 
 def _choice(name: str, choice: Any, objects: Objects) -> Any:
-    """The choice itself, or the text that stands for an object."""
+    """Return the choice itself, or the text that stands for an object."""
     return choice if isinstance(choice, PLAIN) else _text(name, choice, objects)
 
 
 def _text(name: str, choice: Any, objects: Objects) -> str:
-    """What stands for a choice, of which `objects` takes note."""
+    """Return the text for a choice, and add it to `objects`."""
     text = text_of(choice)
     if objects.setdefault((name, text), choice) is not choice:
         raise SpaceError(
@@ -275,11 +275,11 @@ def _text(name: str, choice: Any, objects: Objects) -> str:
 
 
 def text_of(choice: Any) -> str:
-    """How an object is written in a space: functions and classes by their names."""
+    """Return the text of an object. Functions and classes are written by their names."""
     name: str | None = getattr(choice, "__qualname__", None)
     return name or FUNCTION.sub(r"\1", " ".join(repr(choice).split()))
 
 
 def _item(value: Any) -> Any:
-    """A scalar of NumPy, or an array without dimensions, as Python's own."""
+    """Return a scalar of NumPy, or an array without dimensions, as a value of Python."""
     return value.item() if isinstance(value, np.generic | np.ndarray) and not value.ndim else value

@@ -1,4 +1,4 @@
-"""Trials as runs of MLflow: one experiment a study, one run a trial.
+"""Logs trials to MLflow: one experiment for each study, one run for each trial.
 
 Writing happens in a thread of its own, so that a slow server holds up no trial; a server that
 fails costs a warning and never the search, for the study has all trials anyway.
@@ -33,7 +33,7 @@ CHOSEN_BY, REASON, METRIC = "foretune.chosen_by", "foretune.reason", "foretune.m
 def log_to_mlflow(
     watch: Watch, uri: str | None, study: str, metrics: Sequence[Metric]
 ) -> Iterator[Watch]:
-    """A watch that also tells MLflow, if a tracking URI is given or set in the environment.
+    """Yield a watch that also logs to MLflow, if a tracking URI is given or in the environment.
 
     Trials that this process begins are logged, so that processes of one study add up.
     """
@@ -55,7 +55,7 @@ def log_to_mlflow(
 
 
 class MlflowWatch(Watch):
-    """Passes on what it hears, and has it written to MLflow."""
+    """Passes on the events of trials, and logs them to MLflow."""
 
     def __init__(self, watch: Watch, runs: "_Runs") -> None:
         self._watch, self._runs = watch, runs
@@ -64,13 +64,13 @@ class MlflowWatch(Watch):
         self._warned = False
 
     def trial_began(self, trial: Trial) -> None:
-        """A run is created."""
+        """Create a run."""
         self._begun.add(trial.number)
         self._writer.submit(self._write, self._runs.begin, trial)
         self._watch.trial_began(trial)
 
     def trial_ended(self, trial: Trial) -> None:
-        """Its run gets the outcome, where it was begun here."""
+        """Log the outcome of a trial that was begun here."""
         if trial.number in self._begun:
             self._begun.remove(trial.number)
             self._writer.submit(self._write, self._runs.end, trial)
@@ -85,7 +85,7 @@ class MlflowWatch(Watch):
         self._watch.trial_paused(trial)
 
     def close(self) -> None:
-        """Write what is left, and mark as killed what has not ended."""
+        """Log what is left, and mark runs that have not ended as killed."""
         self._writer.submit(self._write, self._runs.close)
         self._writer.shutdown(wait=True)
 
@@ -108,7 +108,7 @@ class _Runs:
         self._client, self._experiment = client, experiment
         self._study, self._metrics = study, tuple(metrics)
         self._open: dict[int, str] = {}
-        """Number of a trial -> id of its run."""
+        """{number of a trial: id of its run}"""
 
     @classmethod
     def open(cls, uri: str, study: str, metrics: Sequence[Metric]) -> "_Runs":
@@ -160,14 +160,14 @@ class _Runs:
         self._client.set_terminated(run, "FINISHED" if good else "FAILED")
 
     def close(self) -> None:
-        """Trials that were let go are begun again by whoever goes on, as runs of their own."""
+        """Mark runs as killed. Whoever continues the study begins their trials as new runs."""
         for run in self._open.values():
             self._client.set_terminated(run, "KILLED")
         self._open.clear()
 
 
 def _experiment(client: "MlflowClient", name: str) -> str:
-    """The id of an experiment, which is created unless it is there."""
+    """Return the id of an experiment; create it if there is none."""
     from mlflow.exceptions import MlflowException
 
     known = client.get_experiment_by_name(name)

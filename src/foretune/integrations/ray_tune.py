@@ -38,7 +38,7 @@ MODES = ("min", "max")
 
 @dataclass
 class _Trial:
-    """One trial of Tune's; without a loss it failed."""
+    """A trial of Tune. If it ended without a loss, it failed."""
 
     config: dict[str, Any]
     ended: bool = False
@@ -57,7 +57,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
             it is not given. Names of nested hyperparameters are joined by `/`.
         metric, mode: as for Tune; those of its TuneConfig if not given.
         experience: past tasks, as an `Experience` or its file. The space may have changed since: a
-            warning says what of them is used. Of several metrics the one that Tune is told counts.
+            warning says what is used. If there are several metrics, Tune's metric counts.
         prior: what the method has learnt already, as a `Prior` or its file.
         missing: what to do with past trials that lack a value, as for `Experience.in_space`.
         seed: makes suggestions reproducible.
@@ -91,11 +91,11 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         self._given_space = None if space is None else TuneSpace(Space.of(space), {}, nested=False)
         self._space = self._given_space
         self._trials: dict[str, _Trial] = {}
-        """By Tune's id, in the order of their suggestion."""
+        """{Tune's id: trial}, in the order of the suggestions."""
         self._ids: dict[str, int] = {}
-        """Of running trials: under which id the optimiser waits for them."""
+        """{Tune's id of a running trial: its id in the optimiser}"""
         self._ended: list[str] = []
-        """Of trials that have ended: Tune's ids, in the order of their ends."""
+        """Tune's ids of the trials that have ended, in the order of their ends."""
         self._last_results: dict[str, dict[str, Any]] = {}
         """{Tune's id of a running or paused trial: its last report}"""
         self._optimizer: Optimizer | None = None
@@ -115,7 +115,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         return True
 
     def suggest(self, trial_id: str) -> dict[str, Any] | str | None:
-        """The configuration of a new trial; FINISHED when all have been tried."""
+        """Return the configuration of a new trial, or FINISHED when all have been tried."""
         self._metric_and_mode()  # refused before a trial has run for nothing
         optimizer = self._get_optimizer()
         try:
@@ -131,7 +131,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
     ) -> None:
-        """Learn how a trial ended: with its last report, or with none."""
+        """Learn how a trial ended, by its last report."""
         last = self._last_results.pop(trial_id, None)
         if trial_id not in self._ids:
             return
@@ -165,7 +165,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         Path(checkpoint_path).write_text(json.dumps(state), encoding="utf-8")
 
     def restore(self, checkpoint_path: str) -> None:
-        """Go on from what `save` has written, as if nothing had happened."""
+        """Read what `save` has written, and go on from there."""
         try:
             state = json.loads(Path(checkpoint_path).read_text(encoding="utf-8"))
             known = state["format"] == FORMAT
@@ -187,7 +187,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         self._get_optimizer()
 
     def _metric_and_mode(self) -> tuple[str, str]:
-        """The metric, and whether less or more of it is better."""
+        """Return the metric and its mode, or refuse to search without them."""
         if not isinstance(self._metric, str) or self._mode not in MODES:
             raise UsageError(
                 "a search needs the name of its metric and a mode, 'min' or 'max', but got metric="
@@ -199,7 +199,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         return self._metric, self._mode
 
     def _read_metric(self, metric: str, result: Mapping[str, Any]) -> float | None:
-        """The metric by a last report; of one that holds no number for it it is warned once."""
+        """Return the metric of a report; None, with one warning, if it holds no number for it."""
         value = _single(result.get(metric))
         if isinstance(value, Real):
             return float(value)
@@ -211,7 +211,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         return None
 
     def _get_optimizer(self) -> Optimizer:
-        """The optimiser, made when the space is known, with all that the trials so far tell."""
+        """Return the optimiser. It is made when the space is known, and told all trials so far."""
         if self._optimizer is None:
             if self._space is None:
                 raise UsageError(
@@ -222,7 +222,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
                 )
             target = Target(self._space.space)
             self._optimizer = Optimizer(target, self._method, self._make_prior(), seed=self._seed)
-            # A model may depend on the order, which is that of the ends.
+            # A model may depend on the order, so trials are told in the order of their ends.
             self._optimizer.tell(_outcome_of(self._trials[id_]) for id_ in self._ended)
             self._ids = {
                 id_: -1 - place
@@ -248,7 +248,7 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         return prior_of(self._method, known, seed=self._seed)
 
     def _metric_in(self, experience: Experience) -> str:
-        """The metric of this search, which an experience of several must hold by its name."""
+        """Return the metric of this search. An experience of several metrics must hold it."""
         names = [metric.name for metric in experience.metrics]
         if self._metric not in names:
             raise UsageError(
@@ -262,9 +262,9 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
         return self._metric
 
     def _check_direction(self, experience: Experience) -> None:
-        """Refuse a mode by which the best past trials would count as the worst."""
+        """Refuse a mode that would turn the best past trials into the worst."""
         recorded = experience.metrics[0]
-        # Of another metric both may be right: a loss is minimised, and an accuracy is not.
+        # With another metric both modes may be right: a loss is minimised, and an accuracy is not.
         known = self._metric == recorded.name and self._mode in MODES
         if known and self._mode != recorded.direction:
             raise UsageError(
@@ -278,12 +278,12 @@ class ForetuneSearcher(Searcher):  # type: ignore[misc]
 
 
 def _with_tuples(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration out of JSON, which has no tuples."""
+    """Return a configuration from JSON with its tuples, which JSON writes as lists."""
     return {name: as_choice(value) for name, value in config.items()}
 
 
 def _order_of_ends(trials: Mapping[str, _Trial], stored: list[str] | None) -> list[str]:
-    """The ids of the trials that have ended; files of older releases know no order of theirs."""
+    """Return the ids of trials that have ended; older files do not have their order."""
     suggested = [id_ for id_, trial in trials.items() if trial.ended]
     if stored is None:
         return suggested
@@ -293,7 +293,7 @@ def _order_of_ends(trials: Mapping[str, _Trial], stored: list[str] | None) -> li
 
 
 def _single(value: Any) -> Any:
-    """What an array or a tensor without dimensions holds, as losses often are."""
+    """Return the number in an array or a tensor without dimensions; losses often are one."""
     alone = getattr(value, "ndim", None) == 0 and hasattr(value, "item")
     return value.item() if alone else value
 
@@ -319,7 +319,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _outcome_of(trial: _Trial, *, id_: int | None = None) -> Told:
-    """The outcome of a trial, of a suggestion by its id."""
+    """Return the outcome of a trial; id_: its id if the optimiser suggested it."""
     status = Status.FAILED if trial.loss is None else Status.DONE
     losses = (math.nan if trial.loss is None else trial.loss,)
     return Told(losses, id=id_, config=None if id_ is not None else trial.config, status=status)

@@ -14,11 +14,11 @@ from foretune.stores.files.plain_values import as_choice
 from foretune.stores.files.run_table import flatten_config
 
 MOST_STEPS = 1000
-"""A quantised range with more values than these has no grid worth the name."""
+"""A quantised range may have at most this many values."""
 ROUNDING = 1e-9
 PLAIN = (str, bool, int, float, type(None))
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-"""Where an object lies in the memory of this process."""
+"""The address of an object in the memory of this process."""
 REMEDY = "use tune.uniform, loguniform, quniform, randint, lograndint, qrandint or choice"
 
 
@@ -28,11 +28,11 @@ class TuneSpace:
 
     space: Space
     choices: Mapping[str, Mapping[str, Any]]
-    """For choices that are no plain values: what each label stands for."""
+    """{hyperparameter: {label: choice}} for choices that are no plain values."""
     nested: bool = True
 
     def to_tune_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """A configuration as Tune hands it to the program."""
+        """Return a configuration as Tune gives it to the program."""
         made: dict[str, Any] = {}
         for name, value in config.items():
             labels = self.choices.get(name)
@@ -45,7 +45,7 @@ class TuneSpace:
 
 
 def tune_space(given: Mapping[str, Any]) -> TuneSpace | None:
-    """The space of Tune's `param_space`; None if it leaves nothing to choose.
+    """Return the space of Tune's `param_space`; None if it leaves nothing to choose.
 
     What is no search space but a value stays with Tune.
     """
@@ -74,7 +74,7 @@ def tune_space(given: Mapping[str, Any]) -> TuneSpace | None:
 
 
 def _check_values(name: str, categories: Any) -> None:
-    """Refuse choices that hold search spaces: Tune hands what a searcher suggests on as it is."""
+    """Refuse choices that hold search spaces: Tune does not draw from them."""
     from ray.tune.search.sample import Domain
 
     for part in categories:
@@ -110,7 +110,7 @@ def _key(choice: Any) -> Any:
 
 
 def _is_plain(choice: Any) -> bool:
-    """Whether a space can hold a choice."""
+    """Return whether a space can hold a choice."""
     if isinstance(choice, list | tuple):
         return all(map(_is_plain, choice))
     return isinstance(choice, PLAIN)
@@ -121,7 +121,7 @@ def _choice_text(choice: Any) -> str:
 
 
 def _range(name: str, domain: Any) -> Any:
-    """A range in the short notation, or the steps of a quantised one."""
+    """Return a range in the short notation, or the steps of a quantised range."""
     from ray.tune.search.sample import Float, Integer, LogUniform, Normal, Quantized
 
     sampler = domain.get_sampler()
@@ -138,9 +138,9 @@ def _range(name: str, domain: Any) -> Any:
     whole = isinstance(domain, Integer)
     if step is not None and step != 1:
         return {"ordinal": _steps(name, domain, step)}
-    # Tune leaves the upper end of plain ranges of integers out, and that of quantised ones in.
+    # The upper end belongs to quantised ranges of integers, but not to other ranges of them.
     upper = domain.upper - 1 if whole and step is None else domain.upper
-    # The bounds say what is between them: those of tune.uniform(0, 1) are whole.
+    # The type of the bounds is the type of the values; tune.uniform(0, 1) has whole bounds.
     low, high = domain.cast(domain.lower), domain.cast(upper)
     if low == high:
         return [low]

@@ -13,12 +13,12 @@ LOGARITHMIC = ("loguniform", "reciprocal")
 
 
 def is_distribution(value: Any) -> bool:
-    """Whether values can be drawn from it, which is how scikit-learn tells it from a list."""
+    """Return whether values can be drawn from an object, as scikit-learn decides it."""
     return hasattr(value, "rvs")
 
 
 def range_of(name: str, distribution: Any) -> Range:
-    """The range of a frozen distribution that is even on a linear or a logarithmic scale."""
+    """Return the range of a distribution that is uniform on a linear or a logarithmic scale."""
     family = getattr(getattr(distribution, "dist", None), "name", type(distribution).__name__)
     if family == UNIFORM:
         low, high = distribution.support()

@@ -12,9 +12,10 @@ from ConfigSpace import ConfigurationSpace, ForbiddenEqualsClause
 from foretune._base.progress import SILENT
 from foretune.errors import ExperienceError, ForetuneWarning, MethodError
 from foretune.integrations.optuna import ForetuneSampler, study_search
+from foretune.integrations.optuna.sampler_knowledge import usual_method
 from foretune.methods.auto.learn import PORTFOLIO_TRIALS, AutoLearner
 from foretune.methods.contracts import Observations, Surrogate, Target
-from foretune.search import Method, Optimizer, config_choice, method
+from foretune.search import Method, Optimizer, method
 from foretune.search.seeds import derive_seed
 from foretune.space import Space
 from tests.integrations.optuna.examples import SPACE, relatives
@@ -212,25 +213,11 @@ def test_names_of_the_given_space_that_a_choice_brings_along_are_answered_from_i
     assert any("model:svm:C" in trial.params for trial in study.trials)
 
 
-def test_what_completes_a_configuration_is_not_drawn_as_the_optimiser_draws(monkeypatch):
-    seeds = {"completions": [], "optimiser": []}
-
-    def noted(module, who):
-        def made(*parts):
-            seeds[who].append(derive_seed(*parts))
-            return seeds[who][-1]
-
-        monkeypatch.setattr(module, "derive_seed", made)
-
-    noted(study_search, "completions")
-    noted(config_choice, "optimiser")
-    study = in_memory(ForetuneSampler("random", space={"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=5))
-    for number in range(4):
-        study.enqueue_trial({"x": number / 4})
-    study.optimize(lambda t: t.suggest_float("x", 0, 1) + t.suggest_float("y", 0, 1), n_trials=4)
-    assert len(seeds["completions"]) == 4
-    assert seeds["optimiser"]
-    assert not {*seeds["completions"]} & {*seeds["optimiser"]}
+def test_what_completes_a_configuration_is_not_drawn_as_the_optimiser_draws():
+    completions = {study_search.completion_seed(5, number) for number in range(60)}
+    optimiser = {derive_seed(5, told, pending) for told in range(60) for pending in range(9)}
+    assert len(completions) == 60
+    assert not completions & optimiser
 
 
 def test_enqueued_values_are_taken_and_the_rest_is_chosen_to_suit_them():
@@ -544,16 +531,9 @@ def test_it_is_said_if_nothing_is_learnt_from_studies_that_were_given(tmp_path):
         beside.optimize(wells, n_trials=2)
 
 
-def test_without_jax_past_studies_are_learnt_from_by_other_means(monkeypatch):
-    named = in_memory(ForetuneSampler("factors", experience=relatives(4, SPACE), seed=0))
-    monkeypatch.setattr(
-        "foretune.integrations.optuna.sampler_knowledge.find_spec", lambda name: None
-    )
-    usual = in_memory(ForetuneSampler(experience=relatives(4, SPACE), seed=0))
-    for study in (named, usual):
-        study.optimize(wells, n_trials=4)
-    assert params(usual) == params(named)
-    assert abs(usual.trials[0].params["x"] - 0.8) < 0.25
+def test_without_jax_past_studies_are_learnt_from_by_other_means():
+    assert usual_method(lambda package: None).name == "factors"
+    assert usual_method(lambda package: package).name == "gcp-prior"
 
 
 def test_a_storage_without_past_studies_is_no_obstacle(tmp_path):

@@ -1,6 +1,7 @@
 """What a search in a study starts from: a method, a space, and a prior from past studies."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
@@ -127,9 +128,12 @@ class SamplerKnowledge:
         return prior_of(chosen, experience)
 
 
-def usual_method() -> Method:
-    """Return the default method that learns from past studies."""
-    return method(WITHOUT_NETWORKS if find_spec("jax") is None else WITH_EXPERIENCE)
+def usual_method(find: Callable[[str], object] = find_spec) -> Method:
+    """Return the default method that learns from past studies.
+
+    find: returns None if a package is missing.
+    """
+    return method(WITHOUT_NETWORKS if find("jax") is None else WITH_EXPERIENCE)
 
 
 def prior_space(prior: Prior) -> Space:

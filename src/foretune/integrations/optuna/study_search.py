@@ -26,11 +26,6 @@ from foretune.stores.optuna.values import UNFIT, to_space_value
 
 CHOICES_IN_PART = 2_000
 """How many random configurations are compared if a part of the configuration is decided."""
-COMPLETION_SEED = 1
-"""The last number that the seed of these is derived from: the optimiser has no such seed.
-
-A derived seed does not change when zeros are added: (seed, 5) is the optimiser's (seed, 5, 0).
-"""
 SUGGESTED = "foretune:suggested"
 """The system attribute that keeps the suggestion of a trial that tried something else.
 
@@ -114,7 +109,7 @@ class StudySearch:
         optimizer = self._optimizer_in(space, trials)
         self._set_unranked_pending(optimizer, space)
         optimizer.assume_pending(self._running(space, trial, trials))
-        seed = derive_seed(self.seed, trial.number, 0, COMPLETION_SEED)
+        seed = completion_seed(self.seed, trial.number)
         among = _completions(space, decided, seed)
         try:
             return optimizer.ask(among=among)[0].config
@@ -191,6 +186,15 @@ class StudySearch:
                 if config is not None:
                     found.append(Suggestion(other.number, config, "running"))
         return found
+
+
+def completion_seed(seed: int, number: int) -> int:
+    """Return the seed for configurations of which a part is decided.
+
+    The last number makes it differ from all seeds of the optimiser. A derived seed does not change
+    when zeros are added, so a zero would not do: (seed, 5) is the optimiser's (seed, 5, 0).
+    """
+    return derive_seed(seed, number, 0, 1)
 
 
 def _pending_suggestions(space: Space, pruned: Iterable[FrozenTrial]) -> Iterator[Suggestion]:
