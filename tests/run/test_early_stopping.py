@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from foretune.experience import Direction, Metric, Status
@@ -16,6 +17,7 @@ from foretune.run.budget import LoopTimes
 from foretune.run.trial_folders import TrialFolders
 from foretune.run.watch import Watch
 from foretune.search import Optimizer
+from foretune.stores import import_experience
 from foretune.stores.studies import open_study
 from tests.refusals import refuses, warns
 from tests.run.test_tuning import ERROR, SPACE, bowl, memory, optimizer
@@ -302,6 +304,29 @@ def test_a_store_keeps_whole_reports_and_shows_optuna_what_it_can(tmp_path):
     rows = _query(tmp_path, "SELECT step, intermediate_value, intermediate_value_type "
                   "FROM trial_intermediate_values ORDER BY step")  # fmt: skip
     assert rows == [(1, 0.7, "FINITE"), (2, None, "INF_POS"), (3, 0.5, "FINITE")]
+
+
+def test_past_studies_have_whole_curves_also_of_paused_trials(tmp_path):
+    metrics = [ERROR, Metric("size")]
+
+    def training(config, trial):
+        for step in range(1, LAST + 1):
+            trial.report(step / 2, error=bowl(config) + 1 / step, size=step)
+            if trial.should_stop():
+                return None
+        return {"error": bowl(config), "size": step}
+
+    chosen = Optimizer.of(SPACE, method="random", objectives=("error",))
+    with opened("sqlite", tmp_path, metrics) as study, warns("begun-anew"):
+        tune(study, chosen, InlineExecutor(training), Budget(8), stop="asha")
+        trials = study.trials()
+    past = import_experience("optuna", tmp_path / "study.db")
+    assert [metric.name for metric in past.metrics] == ["error", "size"]
+    assert past.curves.last_steps.tolist() == [trial.last_step for trial in trials]
+    assert not np.isnan(past.curves.seconds).any()
+    row = next(trial.number for trial in trials if trial.status is Status.PAUSED)
+    assert past.status[row] == Status.STOPPED
+    assert past.values[row].tolist() == [trials[row].values[m.name] for m in metrics]
 
 
 def test_a_stopped_trial_is_pruned_for_optuna(tmp_path):

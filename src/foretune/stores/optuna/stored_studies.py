@@ -83,6 +83,8 @@ class StoredStudy:
             trial._replace(
                 values=trial.values and [s * v for s, v in zip(signs, trial.values, strict=False)],
                 reports={step: signs[0] * value for step, value in trial.reports.items()},
+                # They have the names and directions of the metrics.
+                points={},
             )
             if trial.values or trial.reports
             else trial

@@ -27,7 +27,6 @@ from foretune.errors import ExperienceError, ForetuneWarning, SpaceError
 from foretune.experience import Experience, Metric, Status
 from foretune.experience.alignment.missing_policy import MissingPolicy
 from foretune.experience.alignment.translation import translate_legally
-from foretune.experience.curves import CurveColumns, build_curves
 from foretune.space import Encoded, Kind, Parameter, Space
 from foretune.stores.files.dropped_rows import NOT_ENDED, TOLD_IN_PART, left_out_warning
 from foretune.stores.files.plain_values import as_choice
@@ -37,6 +36,7 @@ from foretune.stores.optuna.distribution_union import SeenDistribution, unite_di
 from foretune.stores.optuna.labels import OWNER, SECONDS, STATUS, Labels
 from foretune.stores.optuna.space_of_trials import infer_space
 from foretune.stores.optuna.stored_studies import StoredStudy, is_complete, showing_space
+from foretune.stores.optuna.trial_curves import last_values, stack_trial_curves
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -69,7 +69,7 @@ def make_experience(
     related: refuse studies that share no hyperparameter.
     """
     made = _Maker(list(studies))
-    made.keep(lambda trial: trial.state.is_finished(), NOT_ENDED)
+    made.keep(lambda trial: trial.state.is_finished() or _is_paused(trial), NOT_ENDED)
     if not made.studies:
         raise ExperienceError(
             "an experience needs at least one ended trial, but there is none in "
@@ -204,6 +204,12 @@ class _Maker:
 
 def _is_own(trial: StoredTrial) -> bool:
     return OWNER in trial.system_attrs
+
+
+def _is_paused(trial: StoredTrial) -> bool:
+    """Return True for a trial of Foretune's that waits to be resumed: its curve ends early."""
+    said = trial.user_attrs.get(STATUS) == Status.PAUSED.name
+    return said and trial.state.name == "WAITING" and _is_own(trial)
 
 
 def _common_metrics(studies: Sequence[StoredStudy]) -> tuple[Metric, ...]:
@@ -343,23 +349,13 @@ def _build_experience(
         configs,
         np.arange(len(trials)),
         [
-            trial.values or nothing if each in WITH_VALUES else nothing
+            (trial.values or last_values(trial, metrics)) if each in WITH_VALUES else nothing
             for trial, each in zip(trials, status, strict=True)
         ],
         status=status,
         seconds=list(map(_seconds, trials)),
-        curves=_curves(trials, len(metrics)),
+        curves=stack_trial_curves(trials, [metric.name for metric in metrics]),
     )
-
-
-def _curves(trials: Sequence[StoredTrial], objectives: int) -> CurveColumns | None:
-    """Return the curves. Optuna keeps intermediate values only if there is one objective."""
-    lengths = [len(trial.reports) for trial in trials]
-    if objectives > 1 or not any(lengths):
-        return None
-    points = [point for trial in trials for point in sorted(trial.reports.items())]
-    steps, values = np.array(points, dtype=np.float64).T
-    return build_curves(lengths, steps, values)
 
 
 def _status(trial: StoredTrial) -> Status:
@@ -367,7 +363,7 @@ def _status(trial: StoredTrial) -> Status:
         return Status.FAILED
     if is_complete(trial):
         return Status.DONE
-    if trial.state.name == "PRUNED":
+    if trial.state.name == "PRUNED" or _is_paused(trial):
         return Status.STOPPED
     told = trial.user_attrs.get(STATUS) if _is_own(trial) else None
     return Status[told] if told in NAMED_STATUSES else Status.FAILED
