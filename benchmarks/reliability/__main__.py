@@ -86,6 +86,7 @@ def _kills(command: str, kills: int) -> Attack:
 ATTACKS = (
     _kills("tune", 200),
     _kills("fit", 100),
+    Attack("kills-stop", "step_kills.py", cores=4),
     Attack("endings", "endings.py", cores=4),
     Attack("stops", "stops.py", cores=8),
     Attack("full-disk", "full_disk.py", cores=4),

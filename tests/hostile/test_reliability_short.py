@@ -17,7 +17,7 @@ FOLDER = ROOT / "benchmarks" / "reliability"
 
 
 ATTACKS = (
-    "kills.py --command tune", "stops.py", "full_disk.py", "read_only.py",
+    "kills.py --command tune", "step_kills.py", "stops.py", "full_disk.py", "read_only.py",
     "outages.py --store sqlite", "clock.py",
 )  # fmt: skip
 
