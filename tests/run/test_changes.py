@@ -50,7 +50,7 @@ def test_changes_together_are_all_trials(
         studies = [one, other]
         followers = [Follower(one), Follower(other)]
         running: list[tuple[Study, int]] = []
-        configs = SPACE.sample(40, seed=seed).dicts()
+        configs = SPACE.sample(24, seed=seed).dicts()
         for config in configs:
             study = studies[rng.integers(2)]
             if running and rng.random() < 0.6:
