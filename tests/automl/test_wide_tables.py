@@ -38,6 +38,21 @@ def test_the_first_model_of_a_wide_table_selects_columns_and_beats_a_guess(task:
     assert member.pipeline["reducer"].get_support().sum() == 110
 
 
+def test_the_first_model_learns_from_a_signal_in_all_columns() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(900, 1_100))
+    y = x @ rng.normal(size=1_100) > 0.0
+    frame = pd.DataFrame(x, columns=[f"c{place}" for place in range(1_100)])
+    table = Table.of(
+        frame.assign(y=np.where(y, "yes", "no")), "y", name="wide", task=Task.CLASSIFICATION
+    )
+    plan = make_plan(table, FitOptions(seconds=60.0))
+    made = fit_first_model(plan, target="y", seconds=60.0)
+    (member,) = made.model.members
+    assert member.config["estimator"] == "logistic"
+    assert made.score < made.baseline - 0.05
+
+
 def test_the_first_model_of_other_tables_keeps_all_columns() -> None:
     plan = make_plan(wide_table(40), FitOptions(seconds=60.0))
     made = fit_first_model(plan, target="y", seconds=60.0)

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -18,18 +18,24 @@ from foretune.automl.final_model.model import Model
 from foretune.automl.knowledge.default_configs import default_config
 from foretune.automl.metrics import SCORERS
 from foretune.automl.plan import FitPlan
-from foretune.automl.wide_tables import is_wide, quick_config
+from foretune.automl.wide_tables import is_wide, linear_config, quick_config
 from foretune.errors import UsageError
 from foretune.report.wording import count_text
 from foretune.tables import Table
 
 T = TypeVar("T")
+Fitted: TypeAlias = tuple[Member, float, int]
+"""A pipeline, its score on held-out rows, and the number of rows it learnt from."""
 
 MOST_ROWS = 10_000
 MOST_CELLS = 1_000_000
 """The most cells that the first model learns from, so wide tables give it fewer rows."""
 MOST_WIDE_CELLS = 3_000_000
 """The most cells of a wide table, because the model learns from selected columns only."""
+MOST_LINEAR_CELLS = 6_000_000
+"""The same for a linear model of a wide table."""
+LINEAR_SHARE = 0.4
+"""The share of the time of the first model that a linear one may take."""
 LEAST_ROWS = 100
 SHARE = 0.15
 LEAST_SECONDS = 5.0
@@ -141,11 +147,16 @@ def fit_first_model(
 
     A pipeline that fails, or that is worse than the baseline, gives a baseline model too.
     """
+    began = time.monotonic()
     table = _some_rows(plan.table, plan.protocol.seed)
     baseline = without_columns(plan.table, plan.protocol)
-    made = call_within(seconds, lambda: _fit(plan, table, fit))
-    if made is not None and plan.metric.sign * (made[1] - baseline) < 0.0:
-        member, score, rows = made
+    linear = _fit_linear(plan, LINEAR_SHARE * seconds, fit)
+    left = seconds - (time.monotonic() - began)
+    trees = call_within(left, lambda: _fit(plan, table, _config(plan), fit))
+    sign = plan.metric.sign
+    better = [each for each in (linear, trees) if each and sign * (each[1] - baseline) < 0.0]
+    if better:
+        member, score, rows = min(better, key=lambda each: sign * each[1])
         is_baseline = False
     else:
         member, score, rows = baseline_member(table, plan.metric.name), baseline, len(table)
@@ -176,10 +187,23 @@ def call_within(seconds: float, function: Callable[[], T]) -> T | None:
     return found[0] if found else None
 
 
-def _fit(plan: FitPlan, table: Table, fit: FitPipeline) -> tuple[Member, float, int]:
+def _fit_linear(plan: FitPlan, seconds: float, fit: FitPipeline) -> Fitted | None:
+    """Fit a linear model of a wide table, whose signal may lie in all columns; it needs no second.
+
+    None of other tables, if the space has no such model, or if it takes longer.
+    """
+    features = plan.table.x.shape[1]
+    config = linear_config(plan.space) if is_wide(features) else None
+    if config is None:
+        return None
+    table = plan.table.sample(MOST_LINEAR_CELLS // features, seed=plan.protocol.seed)
+    return call_within(seconds, lambda: _fit(plan, table, config.dicts()[0], fit))
+
+
+def _fit(plan: FitPlan, table: Table, config: Mapping[str, Any], fit: FitPipeline) -> Fitted:
     """Return the pipeline, its score on held-out rows, and the number of rows it learnt from."""
     learn, held = _parts(table)
-    member = fit(_config(plan), table.rows(learn), seed=plan.protocol.seed)
+    member = fit(config, table.rows(learn), seed=plan.protocol.seed)
     scorer = plan.protocol.scorers(table.task)[plan.metric.name]
     scored = table.rows(held)
     return member, scorer.score(for_scorer(member, scorer, scored, scored.x)), len(learn)

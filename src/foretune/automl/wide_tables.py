@@ -24,6 +24,13 @@ SMALL_TREES: Mapping[str, Mapping[str, float]] = {
     "hist_boosting": {"max_leaf_nodes": 8},
 }
 """Wide tables have few rows for each column: small trees are quicker and overfit less."""
+_LOGISTIC = f"{CHOICE}{SEPARATOR}logistic{SEPARATOR}"
+LINEAR: Mapping[str, Any] = {
+    **{"imputer": "median", "encoder": "one_hot", "scaler": "standard", REDUCER: "none"},
+    f"encoder{SEPARATOR}one_hot{SEPARATOR}max_categories": 16,
+    **{CHOICE: "logistic", f"{_LOGISTIC}C": 0.001, f"{_LOGISTIC}balanced": False},
+}
+"""If each of many columns tells a little, it learns what trees cannot see (decision 024)."""
 
 
 def is_wide(columns: int) -> bool:
@@ -53,6 +60,12 @@ def quick_config(space: Space) -> Encoded | None:
     for name, value in SMALL_TREES[estimator].items():
         config[f"{CHOICE}{SEPARATOR}{estimator}{SEPARATOR}{name}"] = value
     return select_columns(space.encode([config]))
+
+
+def linear_config(space: Space) -> Encoded | None:
+    """Return a strongly penalised linear model of all columns; None if the space has none."""
+    config = {name: value for name, value in LINEAR.items() if name in space.names}
+    return space.encode([config]) if config.keys() == LINEAR.keys() else None
 
 
 def opening_of_wide_table(space: Space, start: Encoded | None) -> Encoded | None:
