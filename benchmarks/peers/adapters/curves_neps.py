@@ -22,7 +22,7 @@ class NepsAsha:
 
     def __init__(self, setting: CurveProblem, seed: int) -> None:
         random.seed(seed)
-        np.random.seed(seed)  # noqa: NPY002 - NePS draws from it
+        np.random.seed(seed)
         torch.manual_seed(seed)
         self._problem = setting.problem
         first, last = setting.ticks
