@@ -145,7 +145,7 @@ def test_a_function_without_checkpoints_is_started_anew_and_that_is_counted():
 
 @pytest.mark.parametrize("name", ["asha", "hyperband", "halving", "median"])
 def test_policies_find_out_by_themselves_which_steps_there_are(name):
-    study, training = memory(), Training(last=27)
+    study, training = memory(), Training(last=27)  # 27 would be a level of ASHA
     tune(study, optimizer(), InlineExecutor(training), Budget(30), stop=name)
     trials = study.trials()
     assert len(trials) == 30
@@ -318,7 +318,7 @@ def test_past_studies_have_whole_curves_also_of_paused_trials(tmp_path):
 
     chosen = Optimizer.of(SPACE, method="random", objectives=("error",))
     with opened("sqlite", tmp_path, metrics) as study, warns("begun-anew"):
-        tune(study, chosen, InlineExecutor(training), Budget(8), stop="asha")
+        tune(study, chosen, InlineExecutor(training), Budget(16), stop="asha")
         trials = study.trials()
     past = import_experience("optuna", tmp_path / "study.db")
     assert [metric.name for metric in past.metrics] == ["error", "size"]

@@ -54,7 +54,8 @@ def learn_steps(
         return StoppingPolicy()
     if name in BRACKETED:
         return LearntSteps(partial(BRACKETED[name], trials=trials), True, first, last, eta)
-    return LearntSteps(POLICIES[name], False, first, last, eta)
+    # A level at the unknown last step would pause trials that are complete.
+    return LearntSteps(POLICIES[name], name == "asha", first, last, eta)
 
 
 def check_policy_name(name: str) -> None:
