@@ -5,6 +5,7 @@ import pickle
 from collections.abc import Sequence
 
 import optuna
+import pytest
 from optuna.trial import TrialState
 
 from foretune.integrations.optuna import ForetunePruner, ForetuneSampler
@@ -80,6 +81,17 @@ def test_trials_of_hyperband_compete_within_their_kind_of_bracket():
     assert [run_trial(study, flat(loss, 3)) for loss in losses] == [3, 1, 1, 3, 3, 1, 3, 1]
 
 
+@pytest.mark.parametrize("policy", ["asha", "halving", "hyperband"])
+def test_the_last_step_is_learnt_from_the_first_complete_trial(policy):
+    study = optuna.create_study(pruner=ForetunePruner(policy))
+    reached = [run_trial(study, flat(loss)) for loss in (0.5, 0.6, 0.4)]
+    assert reached == [9, 1, 9]
+    last = study.ask()
+    for step in range(1, 10):
+        last.report(0.3 if step < 9 else 0.9, step)
+        assert not last.should_prune()  # not at the last step either
+
+
 def test_none_prunes_nothing():
     study = optuna.create_study(pruner=ForetunePruner("none"))
     assert [run_trial(study, flat(loss)) for loss in (0.1, 0.9)] == [9, 9]
@@ -118,8 +130,6 @@ def test_a_study_in_the_place_of_another_has_a_race_of_its_own(tmp_path):
 
 
 def test_mistakes_are_named():
-    with refuses("no-last-step", field="last_step"):
-        ForetunePruner("hyperband")
     with refuses("unknown-policy", value="ashe"):
         ForetunePruner("ashe")
 

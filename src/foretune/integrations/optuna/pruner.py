@@ -8,10 +8,9 @@ from optuna.pruners import BasePruner
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from foretune.errors import UsageError
 from foretune.experience import Status
-from foretune.methods.stopping.policies import make_policy
-from foretune.methods.stopping.policy import Decision, StepRange, StoppingPolicy
+from foretune.methods.stopping.policies import learn_steps
+from foretune.methods.stopping.policy import Decision, StoppingPolicy
 from foretune.methods.stopping.race import Race
 
 STATUSES = {
@@ -20,10 +19,6 @@ STATUSES = {
     TrialState.FAIL: Status.FAILED,
 }
 """Trials in other states have not ended."""
-NEED_LAST_STEP = ("halving", "hyperband")
-"""Policies whose brackets depend on the last step."""
-NO_LAST_STEP = 1e9
-"""The last step for other policies if it is not known."""
 
 
 class ForetunePruner(BasePruner):
@@ -36,7 +31,7 @@ class ForetunePruner(BasePruner):
         policy: a name of `foretune tune --stop` (asha, halving, hyperband, median, none), or a
             `StoppingPolicy`.
         first_step: the first step at which a trial may be pruned.
-        last_step: the last step of a complete trial. Brackets (halving, hyperband) need it.
+        last_step: the last step of a complete trial. Default: that of the first complete one.
         eta: one of `eta` trials goes on from each level to the next.
 
     Example:
@@ -54,15 +49,7 @@ class ForetunePruner(BasePruner):
         eta: float = 3,
     ) -> None:
         if isinstance(policy, str):
-            if policy in NEED_LAST_STEP and last_step is None:
-                raise UsageError(
-                    f"the policy '{policy}' needs to know the last step of a complete trial, but "
-                    "got none: give last_step, such as the number of epochs",
-                    rule="no-last-step",
-                    field="last_step",
-                )
-            last = NO_LAST_STEP if last_step is None else last_step
-            policy = make_policy(policy, StepRange(first_step, last, eta))
+            policy = learn_steps(policy, first=first_step, last=last_step, eta=eta)
         self._policy = policy.without_pauses()
         self._races: dict[tuple[int, str], _StudyRace] = {}
         self._lock = threading.Lock()
