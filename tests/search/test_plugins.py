@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from foretune.cli import foretune
 from foretune.errors import MethodError
 from foretune.search import METHODS, Optimizer, method
-from foretune.search.prior_cache import is_kept
+from foretune.search.prior_cache import _is_kept
 from foretune.space import Space
 from tests.refusals import refuses
 
@@ -69,8 +69,8 @@ def test_it_travels_by_its_name_to_a_process_that_has_not_met_it(installed) -> N
 
 def test_what_it_learnt_is_not_kept_for_its_code_may_change(installed) -> None:
     installed(mine="mine:MINE")
-    assert is_kept(method("random"))
-    assert not is_kept(method("mine"))
+    assert _is_kept(method("random"))
+    assert not _is_kept(method("mine"))
 
 
 def test_what_ships_keeps_its_name(installed) -> None:

@@ -11,6 +11,7 @@ from foretune.tables.column_facts import ColumnFacts
 from foretune.tables.columns import ColumnKind
 from foretune.tables.deadlines import Deadlines
 from foretune.tables.reading import read_table
+from foretune.tables.remarks import NO_TIME_FOR_TEXTS
 from foretune.tables.schema import infer_schema
 
 OVER = Deadlines(columns=0.0, texts=0.0)
@@ -91,7 +92,7 @@ def test_what_there_was_no_time_for_is_said() -> None:
     late, whole = read_table(frame, "target", deadlines=OVER), read_table(frame, "target")
     assert late.facts.columns_cut_short
     assert late.facts.texts_cut_short
-    assert any("not looked at" in note and "'text'" in note for note in late.notes)
+    assert any(NO_TIME_FOR_TEXTS in note and "'text'" in note for note in late.notes)
     assert not any("time" in note for note in whole.notes)
 
 

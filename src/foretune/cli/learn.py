@@ -219,6 +219,4 @@ def _say(done: list["LearningReport"]) -> None:
         how = each.note or (f"learnt in {each.seconds:.1f} s" if each.seconds else "learnt")
         click.echo(f"  {each.what:<12} {each.metric:<18} {how}")
     if any(each.note == TIME_IS_OVER for each in done):
-        click.echo(
-            "  Some priors are unchanged because the time was over: give more, such as --time 10m"
-        )
+        click.echo("  Some priors are unchanged: give more time for them, such as --time 10m")

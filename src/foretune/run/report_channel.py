@@ -130,7 +130,6 @@ class ReportOutbox:
         self._channel = WorkerEnd(channel)
         self._answer = SharedAnswer(shared)
         os.close(shared)
-        os.register_at_fork(after_in_child=self._close_in_fork)
         self._secret, self._sent, self._waited = b"", 0, 0
         self._is_in_fork = False
         self.is_heard = False
@@ -182,6 +181,7 @@ class ReportOutbox:
                 answered, stop = self._answer.read()
         return self.is_heard and stop
 
-    def _close_in_fork(self) -> None:
+    def close_in_fork(self) -> None:
+        """Close the channel in a forked child, which must not report in the place of the worker."""
         self._is_in_fork = True
         self._channel.close()

@@ -57,6 +57,7 @@ def serve(
     # A forked child is a copy of the worker. It must not answer in the place of the worker.
     os.register_at_fork(after_in_child=channel.close)
     outbox = ReportOutbox(_move_up(reports[0]), reports[1])
+    os.register_at_fork(after_in_child=outbox.close_in_fork)
     _print_at_once()
     desk = Desk(channel, outbox, counter, cpu_limit, most_bytes)
     function = desk.open()
