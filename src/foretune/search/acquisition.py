@@ -28,8 +28,8 @@ class Acquisition:
     ) -> Floats:
         """Return scores (m,), lowered by the `discount` (m,) of candidates that may fail.
 
-        The discount is a logarithm. If the scores are none, it is multiplied by the spread of the
-        predictions at the trials `seen`.
+        The discount is a logarithm. If the scores are not logarithms, it is multiplied by the
+        spread of the predictions at the trials `seen`.
         """
         scores = _numbers(self.function(posterior, x, seed))
         if not discount.any():

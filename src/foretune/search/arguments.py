@@ -22,7 +22,7 @@ from foretune.space import Space
 Each = TypeVar("Each")
 
 WITH_LOSSES = (Status.DONE, Status.STOPPED)
-"""The losses of trials with these statuses count. A stopped trial tells those of its last step."""
+"""The losses of trials with these statuses count: for a stopped trial those of its last step."""
 
 
 def load_experience(experience: Any) -> Experience | None:

@@ -22,7 +22,8 @@ LEAST_SAMPLES = 64
 SPACING = 0.5
 """The length of a step from a good trial in the unit cube, and its least distance to all trials."""
 LEAPS = 10
-"""The first trials, which try what was good elsewhere and steps from it. Later ones also refine."""
+"""The first trials, which try configurations that were good elsewhere and steps from them. Later
+ones also refine."""
 VICINITY = 0.5
 """The largest distance in the unit cube between a good trial and one that refines it."""
 REFINING_NEIGHBOURS = 50
@@ -137,9 +138,10 @@ class WholeSpace:
     region: Region | None = None
     """The choice is inside this region as long as it has untried configurations."""
     known: Encoded | None = None
-    """Configurations that were good for past tasks. A surrogate that learnt from past tasks knows
-    little beyond these, and its highest score lies where it errs most: in the corners. Therefore
-    the choice is among these and the vicinity of good trials, as long as some of these are left."""
+    """Configurations that were good for past tasks. A surrogate that learnt from past tasks
+    knows little beyond these, and its highest score is where its errors are largest: in the
+    corners. Therefore the choice is among these and the vicinity of good trials, as long as
+    some are left."""
     effect: Callable[[Encoded], Encoded] | None = None
     """Maps configurations that must give the same losses to equal ones."""
     samples: int = SAMPLES_PER_ASK
@@ -185,9 +187,7 @@ class WholeSpace:
         return self._best_of(samples, score, tried)
 
     def _best_of(self, found: Encoded, score: Score, tried: Encoded) -> ChosenConfig:
-        """Return the one with the highest score among those with a new effect, else among the
-        untried ones.
-        """
+        """Return the best of the configurations with a new effect, or of the untried ones."""
         fresh = self._news(found, tried)
         if len(fresh) == 0:
             fresh = found.take(np.flatnonzero(~found.isin(tried)))
@@ -252,7 +252,7 @@ class WholeSpace:
             fresh = np.flatnonzero(~samples.isin(tried))
             if len(fresh):
                 return samples.take(fresh)
-        # Random draws rarely meet the last free ones of a grid, but these lie beside tried ones.
+        # Random draws rarely meet the last free ones of a grid, but these are next to tried ones.
         beside, _ = self.space.neighbourhoods(tried, seed=derive_seed(seed, self.attempts))
         left = np.flatnonzero(~beside.isin(tried))
         if len(left):

@@ -15,7 +15,7 @@ GROUP = "foretune.methods"
 
 
 def plugin_entry_points() -> dict[str, EntryPoint]:
-    """The entry points of installed packages, by name. If two have the same name, one is used."""
+    """Return the entry points of installed packages by name; of equal names only one is used."""
     return {entry.name: entry for entry in entry_points(group=GROUP)}
 
 
@@ -46,6 +46,6 @@ def load_plugin(entry: EntryPoint) -> Method:
 
 
 def comes_with_foretune(name: str) -> bool:
-    """Whether the entry point of this name belongs to Foretune's own package."""
+    """Return whether the entry point of this name belongs to Foretune's own package."""
     entry = plugin_entry_points().get(name)
     return entry is not None and entry.dist is not None and entry.dist.name == "foretune"

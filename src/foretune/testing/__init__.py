@@ -1,4 +1,4 @@
-"""What a method must hold to: a pytest suite to subclass, and small problems to try it on.
+"""The rules that a method must keep: a pytest suite to subclass, and small problems to try it on.
 
 Example:
     >>> from foretune.testing import MethodConformance

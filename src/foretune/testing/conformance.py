@@ -19,9 +19,9 @@ from foretune.space import Encoded
 from foretune.testing.problems import Problem, problem
 
 KINDS = ("flat", "pipeline")
-"""A `cash` space is a pipeline of one stage, and shows no more."""
+"""The kinds of space. A `cash` space is a pipeline of one stage, so it would test nothing more."""
 PAST_CONFIGS = 20
-"""The number of configurations of each past task: learning takes most of the time."""
+"""The number of configurations of each past task, small because learning takes most of the time."""
 TRIALS = 8
 BATCHES = (1, 1, 4)
 """The numbers of trials that are asked for at once when trials go wrong."""
@@ -32,7 +32,7 @@ RESUMED_AFTER = (0, 4, 7)
 
 @cache
 def _prior(method: Method, kind: str) -> Prior:
-    # Not 0, which a prior that has forgotten its seed would go on with.
+    # Not 0, because a prior that has forgotten its seed would go on with 0.
     past = problem(kind, past_configs=PAST_CONFIGS).experience
     return method.learn(past, seed=1, progress=SILENT)
 
@@ -44,15 +44,15 @@ class MethodConformance:
 
     @pytest.fixture(params=KINDS)
     def kind(self, request: pytest.FixtureRequest) -> str:
-        """The kind of space."""
+        """Return the kind of space."""
         return str(request.param)
 
     def target(self, kind: str, *, pool: bool = False) -> Target:
-        """The task to tune, with meta-features where the method cannot do without."""
+        """Return the task to tune, with meta-features if the method needs them."""
         return problem(kind).target(pool=pool, described=self.method.needs_meta_features)
 
     def optimizer(self, kind: str, *, pool: bool = False, seed: int = SEED) -> Optimizer:
-        """A fresh optimiser of the method under test."""
+        """Return a fresh optimiser of the method under test."""
         target = self.target(kind, pool=pool)
         return Optimizer(target, self.method, _prior(self.method, kind), seed=seed)
 
@@ -64,7 +64,7 @@ class MethodConformance:
         return optimizer
 
     def test_a_search_goes_on_as_if_never_stopped(self, kind: str) -> None:
-        """Suggestions are legal, never repeat, and follow from the trials, the seed and the prior.
+        """Check that suggestions are legal and new, and follow from trials, seed and prior.
 
         An optimiser that is rebuilt from the trials and the saved prior suggests what the old one
         would have suggested.
@@ -81,7 +81,7 @@ class MethodConformance:
             assert self.resume(kind, done[:told], loaded).ask()[0].config == done[told].config
 
     def test_a_pool_is_tried_without_repeats_to_its_end(self) -> None:
-        """Every member of a pool is suggested once: the last ones in one batch."""
+        """Check that every member of a pool is suggested once, and the last ones in one batch."""
         small = problem("pipeline")
         pool = small.pool.take(np.arange(10))
         target = replace(self.target("pipeline"), pool=pool)
@@ -91,7 +91,7 @@ class MethodConformance:
 
     @pytest.mark.parametrize("trouble", ["mixed", "nothing at first"])
     def test_trouble_is_survived(self, trouble: str) -> None:
-        """Failures, NaN, equal and absurd losses leave the optimiser able to go on.
+        """Check that failures, NaN, equal and absurd losses leave the optimiser able to go on.
 
         Suggestions of a batch differ from each other and from all trials before.
         """
@@ -105,7 +105,7 @@ class MethodConformance:
         assert not _repeats(optimizer.target.space.encode([each.config for each in asked]))
 
     def test_what_is_believed_after_failed_and_pending_trials(self) -> None:
-        """Failed trials say nothing about losses, and pending ones are to be beaten.
+        """Check that failed trials say nothing about losses, and pending ones must be beaten.
 
         If a pending trial did not have to be beaten, a batch would gather around its first member.
         """
@@ -133,7 +133,7 @@ class MethodConformance:
         assert posterior.best <= expected + 1e-6
 
     def test_few_and_many_observations(self) -> None:
-        """One and 260 trials made elsewhere can be told at once."""
+        """Check that one trial, and 260 trials, made elsewhere can be told at once."""
         flat = problem("flat")
         for observations in (1, 260):
             optimizer = self.optimizer("flat")
@@ -162,7 +162,7 @@ def tell_elsewhere(optimizer: Optimizer, on: Problem, configs: Encoded) -> None:
 
 
 def _trouble(suggestion: Suggestion, trouble: str, number: int) -> Told:
-    """Return a trial that fails in one of four ways, or no success and then equal losses."""
+    """Return a trial in one of four kinds of trouble, or a late success with equal losses."""
     if trouble == "nothing at first":
         return Told((float("nan") if number < 2 else 0.25,), id=suggestion.id)
     match number % 4:

@@ -48,20 +48,20 @@ class Problem:
     pool: Encoded
 
     def losses(self, configs: Encoded) -> Floats:
-        """(n, 1), the loss of the target task."""
+        """Return (n, 1), the loss of the target task."""
         return _loss(configs, shift=0.0)[:, None]
 
     def target(self, *, pool: bool = False, described: bool = False) -> Target:
-        """The task to tune, on the whole space or on the recorded pool.
+        """Return the task to tune, on the whole space or on the recorded pool.
 
-        described: by the meta-features that past tasks have.
+        described: whether it has the meta-features that past tasks have.
         """
         meta_features = {"shift": 0.0} if described else {}
         return Target(self.space, pool=self.pool if pool else None, meta_features=meta_features)
 
 
 def _loss(configs: Encoded, shift: float) -> Floats:
-    """A bowl in the encoded cube whose lowest point moves a little from task to task."""
+    """Return a bowl in the encoded cube; its lowest point moves a little from task to task."""
     centre = 0.3 + 0.3 * np.linspace(0.0, 1.0, configs.x.shape[1]) + shift
     bowl: Floats = np.square(configs.x - centre).sum(axis=1)
     return bowl

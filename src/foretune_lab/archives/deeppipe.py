@@ -1,10 +1,10 @@
 """The meta-datasets of the DeepPipe paper: PMF, Tensor-OBOE and ZAP, one JSON file each.
 
 A file holds a table of pipelines, one-hot encoded and scaled to [0, 1] by its authors, and the
-classification error of each pipeline on each task (NaN where it was not run). Here one-hot groups
-become choices and the flags of algorithms become stages; scaled numbers stay as they are.
-Columns that never vary while their algorithm is chosen are left out, and so are tasks of which
-no error is known.
+classification error of each pipeline on each task (NaN if it was not run). Here one-hot groups
+become choices, and the flags of algorithms become stages. Scaled numbers stay as they are. Columns
+that never vary while their algorithm is chosen are left out, and so are tasks without any known
+error.
 """
 
 import json
@@ -43,11 +43,11 @@ NEEDED = (
 
 
 def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
-    """The errors in one `*_meta_dataset.json`, with the paper's splits and initial pipelines.
+    """Read the errors of one `*_meta_dataset.json`, with the paper's splits and initial pipelines.
 
     Split "0" (also called "paper") has the first group of tasks for validation, the second for
-    testing and the rest for training; further splits go on from there, where the file has the
-    initial pipelines for them.
+    testing and the rest for training. Further splits go on from there, if the file has the initial
+    pipelines for them.
     """
     [data] = track(map(_load, [existing(source)]), progress, "reading the meta-dataset", 1)
     try:
@@ -135,7 +135,7 @@ class _Draft:
         self.cells[stage] = chosen
 
     def add(self, stage: str, algorithm: str, name: str, active: Bools, values: Any) -> None:
-        """A hyperparameter of an algorithm, with its values where it is active."""
+        """Add a hyperparameter of an algorithm, with its values where it is active."""
         full = ":".join(part for part in (stage, algorithm, name) if part)
         distinct = np.unique(values)
         if len(distinct) <= 1:
@@ -155,7 +155,7 @@ class _Draft:
 
 
 def _configurations(layout: DatasetLayout, table: Floats, selector: Ints) -> tuple[Space, Encoded]:
-    """The space of the pipelines and the pipelines in it, in the order of the file."""
+    """Return the space of the pipelines and the pipelines in it, in the order of the file."""
     # The authors scaled in single precision, which can overshoot by 2e-7.
     table = np.clip(table, 0.0, 1.0)
     draft = _Draft(len(table), Draft(name=layout.name))
@@ -182,7 +182,7 @@ def _configurations(layout: DatasetLayout, table: Floats, selector: Ints) -> tup
 def _algorithms(
     encoder: Encoder, rows: Bools, table: Floats, first: int
 ) -> Iterator[tuple[str, Bools, dict[str, int]]]:
-    """Each algorithm of an encoder, the rows that chose it, and its columns by name."""
+    """Return each algorithm of an encoder, the rows that chose it, and its columns by name."""
     shared = len(encoder) > 1 or FLAG in encoder.values()
     for algorithm, text in encoder.items():
         names = text.split()
@@ -193,7 +193,7 @@ def _algorithms(
 
 
 def _hyperparameters(columns: dict[str, int], table: Floats) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Each hyperparameter of an algorithm with its values in the rows of `table`."""
+    """Return each hyperparameter of an algorithm with its values in the rows of `table`."""
     groups: dict[str, dict[str, int]] = {}
     for name, column in columns.items():
         base, _, choice = name.partition("=")
@@ -217,7 +217,7 @@ def _hyperparameters(columns: dict[str, int], table: Floats) -> Iterator[tuple[s
 
 
 def _task_names(data: dict[str, Any], n: int) -> list[str]:
-    """The datasets' own names where the file has them, else their positions."""
+    """Return the datasets' own names if the file has them, otherwise their positions."""
     names = data.get("original_dataset_id") or data.get("pipelines_names") or range(n)
     if len(names) != n:
         raise ExperienceError(
@@ -248,7 +248,7 @@ def _split(groups: list[list[str]], turn: int) -> dict[str, list[str]]:
 def _starts(
     data: dict[str, Any], tasks: Sequence[str], run: Bools
 ) -> dict[str, dict[str, list[int]]]:
-    """The initial pipelines of each task, as far as they were run on it."""
+    """Return the initial pipelines of each task that were run on it."""
     starts = {}
     for group in data["init_ids"]:
         for task, pipelines in dict(group).items():

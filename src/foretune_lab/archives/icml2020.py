@@ -35,7 +35,8 @@ NAS_OPERATIONS = ("none", "skip_connect", "nor_conv_1x1", "nor_conv_3x3", "avg_p
 NAS_EDGES = 6
 PREFIX = "metric_"
 PAPER_METRICS = ("error", "latency")
-"""What the paper minimises. Where a file has one of them, its other columns only describe."""
+"""The metrics that the paper minimises. If a file has one of them, its other columns only
+describe."""
 LOWER_IS_BETTER = ("error", "loss", "crps", "rmse", "mse", "mae", "latency", "runtime", "time")
 HIGHER_IS_BETTER = ("accuracy", "auc", "f1", "r2", "precision", "recall")
 NO_COLUMNS = TableColumns()
@@ -136,7 +137,7 @@ def _hyperparameters(frame: pd.DataFrame, source: Path | str) -> pd.DataFrame:
 
 
 def _operations(codes: pd.DataFrame) -> pd.DataFrame:
-    """The names of the operations for their numbers."""
+    """Return the names of the operations for their numbers."""
     names = dict(enumerate(NAS_OPERATIONS))
     for edge in codes:
         unknown = codes[edge][~codes[edge].isin(names)]

@@ -1,4 +1,4 @@
-"""What importers of matrices share."""
+"""Shared code of the importers of matrices."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ ERROR = Metric("error", Direction.MIN)
 
 
 def with_records(experience: Experience, recorded: Bools) -> Experience:
-    """Without the tasks of which nothing is recorded; `recorded` is (tasks, configurations)."""
+    """Leave out the tasks without records; `recorded` is (tasks, configurations)."""
     kept: Bools = np.any(recorded, axis=1)
     if kept.all():
         return experience

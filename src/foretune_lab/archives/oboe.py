@@ -1,7 +1,7 @@
 """Oboe (Yang et al., 2019): 219 models of 12 algorithms on 418 OpenML datasets.
 
-Two CSV matrices of datasets by models: the balanced error and the run time. A column's name is
-the model as a Python dict, {'algorithm': ..., 'hyperparameters': {...}}.
+There are two CSV matrices of datasets by models: the balanced error and the run time. A column's
+name is the model as a Python dict, {'algorithm': ..., 'hyperparameters': {...}}.
 """
 
 import ast
@@ -25,9 +25,9 @@ ALGORITHM = "algorithm"
 
 
 def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
-    """Errors and run times from the oboe wheel, or a folder that holds its `Oboe` files.
+    """Read errors and run times from the oboe wheel, or a folder that holds its `Oboe` files.
 
-    The sizes of the datasets become meta-features where the source has them.
+    The sizes of the datasets become meta-features if the source has them.
     """
     archive = Archive.at(source)
     members = [archive.need(name) for name in (ERRORS, SECONDS)]
@@ -59,9 +59,9 @@ class ModelPart:
     hyperparameters: Mapping[str, Any]
 
     def prefix_names(self) -> dict[str, Any]:
-        """The hyperparameters under names of their own.
+        """Return the hyperparameters under names that are unique in the space.
 
-        Python's None is a value here (no limit, for instance), not a gap, and written as such.
+        Python's None is a value here (for example no limit), not a gap, and is written as such.
         """
         return {
             f"{self.stage}:{self.algorithm}:{key}": "None" if value is None else value
@@ -70,7 +70,7 @@ class ModelPart:
 
 
 def infer_model_space(models: Sequence[Sequence[ModelPart]], name: str) -> tuple[Space, Encoded]:
-    """The space of models that are made of parts, one a stage, and the models in it."""
+    """Return the space of models that have one part for each stage, and the models in it."""
     configs = []
     activities: dict[str, Activity] = {}
     for parts in models:
@@ -120,7 +120,7 @@ def _model(text: str) -> ModelPart:
 
 
 def _sizes(archive: Archive, tasks: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Rows and columns of the datasets; the file writes their numbers without leading zeros."""
+    """Read rows and columns of the datasets; the file omits leading zeros of their numbers."""
     member = archive.find(SIZES)
     if member is None:
         return {}

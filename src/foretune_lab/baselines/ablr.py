@@ -1,12 +1,12 @@
-"""ABLR: Bayesian linear regression, one a task, on features that all past tasks share.
+"""ABLR: Bayesian linear regression for each task, on features that all past tasks share.
 
-Perrone et al. (2018): a network of three layers of 50 tanh units maps a configuration to features;
-each task has a linear head with a precision alpha of its weights and a precision beta of its
-noise. Past tasks teach the network, by the sum of their marginal likelihoods; the target fits only
-its own alpha and beta and regresses on the learnt features.
+Perrone et al. (2018): a network of three layers of 50 tanh units maps a configuration to features.
+Each task has a linear head with a precision alpha of its weights and a precision beta of its
+noise. The network is learnt from past tasks by the sum of their marginal likelihoods. The target
+fits only its own alpha and beta, and regresses on the learnt features.
 
-The marginal likelihood has a gradient in closed form, so training is a handful of matrix products
-for L-BFGS: it runs in NumPy, in double precision, and needs no library of networks.
+The marginal likelihood has a gradient in closed form, so training is a few matrix products for
+L-BFGS. It runs in NumPy, in double precision, and needs no library of networks.
 """
 
 from collections.abc import Callable
@@ -52,7 +52,7 @@ from foretune_lab.baselines.regression import (
 VERSION = 1
 UNITS = (50, 50, 50)
 EVALUATIONS = 2000
-"""The network learns from at most so many evaluations, shared out evenly among the tasks."""
+"""The network learns from at most this number of evaluations, shared evenly among the tasks."""
 ITERATIONS = 200
 
 Layers: TypeAlias = tuple[tuple[Floats, Floats], ...]
@@ -60,7 +60,7 @@ Layers: TypeAlias = tuple[tuple[Floats, Floats], ...]
 
 
 def activations(layers: Layers, x: Floats) -> list[Floats]:
-    """The inputs x (n, W) of the unit cube, centred, and what each layer makes of them."""
+    """Return the centred inputs x (n, W) of the unit cube, and the output of each layer."""
     found = [2.0 * x - 1.0]
     for weights, biases in layers:
         found.append(np.tanh(found[-1] @ weights + biases))
@@ -71,7 +71,7 @@ def activations(layers: Layers, x: Floats) -> list[Floats]:
 class EvidenceObjective:
     """The surprise of all past tasks as a function of one vector, for an optimiser.
 
-    The vector holds every layer's weights and biases, then log alpha and log beta of each task.
+    The vector holds weights and biases of every layer, then log alpha and log beta of each task.
     """
 
     x: Floats
@@ -91,7 +91,7 @@ class EvidenceObjective:
         return [*shapes, (len(self.tasks), 2)]
 
     def split(self, vector: Floats) -> tuple[Layers, Floats]:
-        """The layers, and the log precisions (tasks, 2)."""
+        """Split the vector into the layers and the log precisions (tasks, 2)."""
         ends = np.cumsum([int(np.prod(shape)) for shape in self.shapes])
         *arrays, precisions = (
             part.reshape(shape)
@@ -100,7 +100,7 @@ class EvidenceObjective:
         return tuple(zip(arrays[::2], arrays[1::2], strict=True)), precisions
 
     def start(self, rng: np.random.Generator) -> Floats:
-        """Weights of Glorot's scale, no biases, heads of precision 1 with noise of size 0.1."""
+        """Return weights of Glorot's scale, no biases, and heads of precision 1 and noise 0.1."""
         arrays = []
         for shape in self.shapes[:-1]:
             scale = np.sqrt(2.0 / sum(shape)) if len(shape) == 2 else 0.0
@@ -109,7 +109,7 @@ class EvidenceObjective:
         return np.concatenate([array.ravel() for array in arrays])
 
     def surprise(self, vector: Floats) -> tuple[float, Floats]:
-        """The mean surprise of an evaluation, and its gradient, by backpropagation."""
+        """Return the mean surprise of an evaluation, and its gradient by backpropagation."""
         layers, precisions = self.split(vector)
         signals = activations(layers, self.x)
         heads = [
@@ -129,7 +129,7 @@ class EvidenceObjective:
         return value, np.concatenate([part.ravel() for part in gradient]) / n
 
     def minimise(self, seed: int) -> tuple[Layers, Floats]:
-        """The layers and log precisions of the least surprise that L-BFGS finds."""
+        """Return the layers and log precisions with the least surprise that L-BFGS finds."""
         start = self.start(np.random.default_rng(seed))
         n_precisions = 2 * len(self.tasks)
         free: list[tuple[float | None, float | None]] = [(None, None)]
@@ -147,20 +147,20 @@ class EvidenceObjective:
 
 @dataclass(frozen=True, slots=True)
 class RegressionPosterior(Posterior):
-    """A conditioned head, read at encoded configurations."""
+    """The posterior of a conditioned head, for encoded configurations."""
 
     features: Callable[[Encoded], Floats]
     head: Regression
     best: float
 
     def predict(self, x: Encoded) -> Prediction:
-        """Mean and standard deviation of the transformed loss, without noise."""
+        """Return mean and standard deviation of the transformed loss, without noise."""
         phi = self.features(x)
         variance = np.einsum("ij,ij->i", phi @ self.head.covariance, phi)
         return Prediction(phi @ self.head.mean, np.sqrt(np.maximum(variance, 0.0)))
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
-        """The values of functions whose weights are drawn from their posterior."""
+        """Return the values of functions whose weights are drawn from their posterior."""
         rng = np.random.default_rng(seed)
         weights = rng.multivariate_normal(self.head.mean, self.head.covariance, n, method="eigh")
         drawn: Floats = weights @ self.features(x).T
@@ -174,10 +174,10 @@ class RegressionSurrogate(Surrogate):
     features: Callable[[Encoded], Floats]
     output: Callable[[Floats], Floats]
     typical: Floats
-    """(2,), log alpha and log beta from which their fit starts."""
+    """(2,), log alpha and log beta that the fit starts from."""
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
-        """The belief after all successful trials; precisions fit those that were observed."""
+        """Return the posterior after all successful trials; observed ones fit the precisions."""
         del seed
         good = seen.successes()
         phi, z, real = (
@@ -198,16 +198,16 @@ class AblrPrior(Prior):
     space: Space
     layers: Layers
     typical: Floats
-    """(2,), the past tasks' mean log alpha and log beta, from which the target's fit starts."""
+    """(2,), the mean log alpha and log beta of past tasks. The target's fit starts from them."""
 
     def surrogate(self, target: Target) -> Surrogate:
-        """Regression on the learnt features."""
+        """Return a regression on the learnt features."""
         check_space(self.space, target)
         features = CachedOnPool(self.features, target.pool)
         return RegressionSurrogate(features, self.output, self.typical)
 
     def features(self, x: Encoded) -> Floats:
-        """(len(x), D), what the network makes of configurations."""
+        """Return (len(x), D), the learnt features of configurations."""
         return activations(self.layers, x.x)[-1]
 
     def save(self, path: Path) -> None:

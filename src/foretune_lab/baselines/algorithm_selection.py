@@ -1,13 +1,13 @@
 """Algorithms, or whole configurations, selected by rankers on meta-features (CASH paper, C.2).
 
-AS-ML ranks the algorithms for the target's meta-features and tunes the first one by a Gaussian
-process. AHS-ML ranks pairs of an algorithm and its hyperparameters and tries them from the top of
-the list. Both rankers are LambdaMART, whose input is the meta-features of a dataset, and the
-algorithm as a one-hot, or the configuration in the unit cube with 0.5 for what is inactive.
+AS-ML ranks the algorithms for the target's meta-features, and tunes the first one by a Gaussian
+process. AHS-ML ranks pairs of an algorithm and its hyperparameters, and tries them from the top of
+the list. Both rankers are LambdaMART. Their input is the meta-features of a dataset, and either
+the algorithm as a one-hot, or the configuration in the unit cube with 0.5 for inactive values.
 
-Meta-features are alike for all entries of a list, so at the root of a tree no split by them gains
-anything; LightGBM never tries such a feature again further down. Here every algorithm has columns
-of its own for them, which are missing for the entries of other algorithms.
+Meta-features are equal for all entries of a list, so a split by them at the root of a tree gains
+nothing, and LightGBM never tries such a feature again further down. Here every algorithm has its
+own columns for them, which are missing for the entries of other algorithms.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -48,13 +48,13 @@ from foretune.space import Algorithms, Encoded, Space
 
 VERSION = 1
 TOP = 10
-"""NDCG looks at so many of the first places."""
+"""NDCG looks at this number of first places."""
 BEST_OF_EACH = 150
-"""Candidates of AHS-ML are so many of the best configurations of every past task."""
+"""AHS-ML ranks this number of the best configurations of every past task."""
 MOST_LISTED = 9000
 """LightGBM ranks lists of fewer than 10,000 entries."""
 MOST_OPENING = 500
-"""The ranking list is tried so far; after it comes random search."""
+"""The number of entries of the ranking list that are tried; random search follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +66,11 @@ class AlgorithmRegion(Region):
     algorithm: int
 
     def contains(self, x: Encoded) -> Bools:
-        """Which configurations choose the algorithm."""
+        """Return which configurations choose the algorithm."""
         return np.asarray(self.algorithms.algorithm_of(x) == self.algorithm)
 
     def sample(self, n: int, *, seed: int) -> Encoded:
-        """Uniform ones, of as many draws as it takes on average to find n."""
+        """Draw n uniform configurations; the number of draws is the one that gives n on average."""
         drawn = self.space.sample(2 * n * len(self.algorithms), seed=seed)
         return drawn.take(np.flatnonzero(self.contains(drawn))[:n])
 
@@ -80,11 +80,11 @@ class RankedEntries:
     """A list of n entries to be ranked."""
 
     which: Ints
-    """(n,), their algorithms."""
+    """(n,), the algorithms of the entries."""
     inputs: Floats
-    """(n, E), what describes them beside the dataset."""
+    """(n, E), the description of the entries beside the dataset."""
     scores: Floats
-    """(n,), higher for what should come first."""
+    """(n,), higher for entries that should come first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +95,10 @@ class AlgorithmRanking:
     names: tuple[str, ...]
     ranker: Ranker
     listed: Encoded
-    """Configurations that a list is made of where the target has no pool; perhaps none."""
+    """The configurations to rank if the target has no pool; there may be none."""
 
     def rank(self, described: Mapping[str, float], which: Ints, entries: Floats) -> Ints:
-        """The order in which entries (n, E) of the algorithms `which` (n,) suit a dataset best."""
+        """Order entries (n, E) of the algorithms `which` (n,) by how well they suit a dataset."""
         algorithms = len(Algorithms.of(self.space))
         about = _row(described, self.names)
         scores = self.ranker.scores(_features(about, which, algorithms, entries))
@@ -115,7 +115,7 @@ class AlgorithmRanking:
 
 
 def load_knowledge(path: Path, kind: str) -> AlgorithmRanking:
-    """What `Knowledge.save` wrote."""
+    """Load what `Knowledge.save` wrote."""
     meta, arrays = load_artifact(path, kind=kind, newest_version=VERSION)
     space = Space.from_json(meta["space"])
     listed = space.unpack(arrays)
@@ -125,12 +125,12 @@ def load_knowledge(path: Path, kind: str) -> AlgorithmRanking:
 
 @dataclass(frozen=True, slots=True)
 class SelectionPrior(Prior):
-    """AS-ML: which algorithm to tune."""
+    """The prior of AS-ML: which algorithm to tune."""
 
     knowledge: AlgorithmRanking
 
     def region(self, target: Target) -> AlgorithmRegion:
-        """The configurations of the algorithm that is ranked first."""
+        """Return the configurations of the algorithm that is ranked first."""
         check_space(self.knowledge.space, target)
         algorithms = Algorithms.of(target.space)
         every = np.arange(len(algorithms))
@@ -138,7 +138,7 @@ class SelectionPrior(Prior):
         return AlgorithmRegion(target.space, algorithms, int(order[0]))
 
     def surrogate(self, target: Target) -> Surrogate:
-        """The plain Gaussian process."""
+        """Return the plain Gaussian process."""
         check_space(self.knowledge.space, target)
         return GaussianProcessSurrogate.on(standardise, target)
 
@@ -149,12 +149,12 @@ class SelectionPrior(Prior):
 
 @dataclass(frozen=True, slots=True)
 class SelectionLearner(Learner):
-    """Learns to rank the algorithms by the best that each reached on the past tasks."""
+    """Learns to rank the algorithms by the best loss that each reached on the past tasks."""
 
     def learn(
         self, experience: Experience | None, *, seed: int, progress: Progress
     ) -> SelectionPrior:
-        """One list a past task, of the algorithms that were tried on it."""
+        """Learn from one list for each past task: the algorithms that were tried on it."""
         del progress
         experience = require_experience(experience)
         algorithms = Algorithms.of(experience.space)
@@ -175,12 +175,12 @@ class SelectionLearner(Learner):
 
 @dataclass(frozen=True, slots=True)
 class ListPrior(Prior):
-    """AHS-ML: which configurations to try, in order."""
+    """The prior of AHS-ML: which configurations to try, in order."""
 
     knowledge: AlgorithmRanking
 
     def opening(self, target: Target) -> Encoded:
-        """The ranking list: of the pool where there is one, else of past tasks' best."""
+        """Return the ranking list: the pool's, or that of the best of past tasks."""
         check_space(self.knowledge.space, target)
         configs = self.knowledge.listed if target.pool is None else target.pool
         which = Algorithms.of(target.space).algorithm_of(configs)
@@ -188,7 +188,7 @@ class ListPrior(Prior):
         return configs.take(order[:MOST_OPENING])
 
     def surrogate(self, target: Target) -> Surrogate:
-        """None: what comes after the list is random search."""
+        """Return None, because random search follows the list."""
         check_space(self.knowledge.space, target)
         return NoSurrogate()
 
@@ -202,7 +202,7 @@ class ListLearner(Learner):
     """Learns to rank configurations by their losses on the past tasks."""
 
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> ListPrior:
-        """One list a past task, of the evaluations that LightGBM's limit leaves it."""
+        """Learn from one list for each past task, as long as LightGBM allows."""
         del progress
         experience = require_experience(experience)
         rng = np.random.default_rng(seed)
@@ -231,7 +231,7 @@ def _learnt(
     listed: Encoded,
     seed: int,
 ) -> AlgorithmRanking:
-    """A ranker of lists, one a past task; `entries` gives what a list holds."""
+    """Learn a ranker from one list for each past task; `entries` makes a list."""
     algorithms = len(Algorithms.of(experience.space))
     named = [name for name in experience.tasks if experience.task(name).is_success.any()]
     described = [experience.meta_features.get(name, {}) for name in named]
@@ -248,12 +248,12 @@ def _learnt(
 
 
 def _row(described: Mapping[str, float], names: Sequence[str]) -> Floats:
-    """(F,), NaN for what is not known."""
+    """Return (F,), with NaN for unknown meta-features."""
     return np.array([described.get(name, np.nan) for name in names], dtype=np.float64)
 
 
 def _features(about: Floats, which: Ints, algorithms: int, entries: Floats) -> Floats:
-    """(n, M F + E): a dataset's meta-features in the columns of each entry's algorithm."""
+    """Return (n, M F + E): a dataset's meta-features in the columns of each entry's algorithm."""
     blocks = np.full((len(which), algorithms, len(about)), np.nan)
     blocks[np.arange(len(which)), which] = about
     return np.column_stack([blocks.reshape(len(which), -1), entries])
@@ -264,10 +264,10 @@ def _kind(name: str) -> str:
 
 
 def as_ml() -> SelectionLearner:
-    """The learner of AS-ML."""
+    """Make the learner of AS-ML."""
     return SelectionLearner()
 
 
 def ahs_ml() -> ListLearner:
-    """The learner of AHS-ML."""
+    """Make the learner of AHS-ML."""
     return ListLearner()

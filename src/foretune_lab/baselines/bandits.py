@@ -1,9 +1,10 @@
-"""Algorithms as arms of a bandit, each with a surrogate of its own that shares nothing.
+"""Algorithms as arms of a bandit. Each has its own surrogate, and they share nothing.
 
-BanditBO (Nguyen et al., 2020): one Gaussian process an algorithm; the configuration with the
-highest acquisition value over all of them is tried. Rising bandits (Li et al., 2020): a forest an
-algorithm; the remaining algorithms are pulled in turn, and one is dropped when even its present
-rate of improvement, kept up to the end, would not bring it past another's best.
+BanditBO (Nguyen et al., 2020) has one Gaussian process for each algorithm, and tries the
+configuration with the highest acquisition value over all of them. Rising bandits (Li et al., 2020)
+have one forest for each algorithm and pull the remaining algorithms in turn. An algorithm is
+dropped if its present rate of improvement, kept up to the end, would not bring it past the best of
+another.
 """
 
 from dataclasses import dataclass
@@ -32,16 +33,16 @@ from foretune.numerics import (
 from foretune.space import Algorithms, Encoded, Space
 
 HORIZON = 200
-"""Trials of the whole search, to which rising bandits look ahead (the CASH paper's number)."""
+"""The number of trials of the whole search that rising bandits assume (as in the CASH paper)."""
 WINDOW = 7
-"""Pulls over which an algorithm's rate of improvement is measured."""
+"""The number of pulls that the rate of improvement of an algorithm is measured over."""
 ELSEWHERE = 1e3
-"""How many standard deviations worse than all is believed of algorithms whose turn it is not."""
+"""The number of standard deviations by which algorithms that must wait are predicted worse."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndependentPosterior(Posterior):
-    """One process an algorithm; those that were never tried are believed to be like all others."""
+    """One process for each algorithm; an untried one is predicted like all others together."""
 
     algorithms: Algorithms
     processes: tuple[GP | None, ...]
@@ -50,14 +51,14 @@ class IndependentPosterior(Posterior):
     best: float
 
     def predict(self, x: Encoded) -> Prediction:
-        """Each configuration's belief is that of its own algorithm's process."""
+        """Return for each configuration the prediction of its own algorithm's process."""
         mean, std = np.full(len(x), self.mean), np.full(len(x), self.spread)
         for rows, inputs, process in self._parts(x):
             mean[rows], std[rows] = process.predict(inputs)
         return Prediction(mean, std)
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
-        """Joint draws within an algorithm, independent ones between algorithms."""
+        """Draw jointly within an algorithm, and independently between algorithms."""
         rng = np.random.default_rng(seed)
         draws = self.mean + self.spread * rng.standard_normal((n, len(x)))
         for rows, inputs, process in self._parts(x):
@@ -86,16 +87,16 @@ class IndependentSurrogate(Surrogate):
 
     @classmethod
     def of(cls, target: Target) -> "IndependentSurrogate":
-        """Processes that know nothing yet."""
+        """Make processes that know nothing yet."""
         algorithms = Algorithms.of(target.space)
         groups = [own_groups(target.space, columns) for columns in algorithms.columns]
         return cls(algorithms, tuple(AnchoredFit(groups=each) for each in groups))
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
-        """Every process after the trials of its own algorithm."""
+        """Condition every process on the trials of its own algorithm."""
         del seed
         good = seen.successes()
-        # One loss stays as it was told: a process finds its unit, and earlier fits stay known.
+        # One loss stays as it was told: the process finds its unit, and earlier fits stay known.
         one = good.losses.shape[1] == 1
         y = good.losses[:, 0] if one else scalarise(good.losses, standardise)
         which = self.algorithms.algorithm_of(good.configs)
@@ -113,7 +114,7 @@ class IndependentSurrogate(Surrogate):
     def _process(
         self, m: int, configs: Encoded, y: Floats, believed: Bools, of_all: Standardise
     ) -> GP | None:
-        """The process of algorithm m; one whose losses are all equal borrows the unit of all."""
+        """Return the process of algorithm m; if its losses are equal, it has the unit of all."""
         if believed.all():
             return None
         x = own_inputs(self.algorithms, m, configs)
@@ -123,13 +124,13 @@ class IndependentSurrogate(Surrogate):
 
 
 def own_inputs(algorithms: Algorithms, m: int, configs: Encoded) -> Floats:
-    """(n, d), what algorithm m reads; one constant where it reads nothing."""
+    """Return (n, d), the inputs of algorithm m; one constant if it has none."""
     columns = algorithms.columns[m]
     return configs.x[:, columns] if len(columns) else np.zeros((len(configs), 1))
 
 
 def own_groups(space: Space, columns: Ints) -> Ints:
-    """(d,), which of an algorithm's columns belong to one hyperparameter, as numbers from 0 on."""
+    """Return (d,): columns of one hyperparameter share a number, counted from 0."""
     if len(columns) == 0:
         return np.zeros(1, dtype=np.int64)
     return np.unique(space.column_groups[columns], return_inverse=True)[1]
@@ -137,7 +138,7 @@ def own_groups(space: Space, columns: Ints) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class OneArmPosterior(Posterior):
-    """A posterior that holds for one algorithm; all others are believed hopeless."""
+    """A posterior for one algorithm; all others are predicted to be hopeless."""
 
     algorithms: Algorithms
     arm: int
@@ -145,16 +146,16 @@ class OneArmPosterior(Posterior):
 
     @property
     def best(self) -> float:
-        """The arm's lowest loss, transformed."""
+        """The lowest loss of the arm, transformed."""
         return self.own.best
 
     def predict(self, x: Encoded) -> Prediction:
-        """The arm's belief, moved out of reach for configurations of other algorithms."""
+        """Return the arm's prediction, made hopeless for configurations of other algorithms."""
         belief = self.own.predict(x)
         return Prediction(belief.mean + self._out_of_reach(x), belief.std)
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
-        """The arm's draws, moved in the same way."""
+        """Return the arm's draws, moved in the same way."""
         return self.own.sample(x, n, seed=seed) + self._out_of_reach(x)
 
     def _out_of_reach(self, x: Encoded) -> Floats:
@@ -168,21 +169,21 @@ class RisingBanditSurrogate(Surrogate):
     algorithms: Algorithms
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
-        """The forest of the algorithm whose turn it is."""
+        """Return the forest of the algorithm whose turn it is."""
         which = self.algorithms.algorithm_of(seen.configs)
         y = np.where(seen.believed, np.nan, _as_one(seen))
         arm = turn(which, y, len(self.algorithms))
         own = np.flatnonzero(which == arm)
-        # An algorithm without a success borrows the forest of all.
+        # An algorithm without a success uses the forest of all trials.
         rows = own if np.isfinite(y[own]).any() else np.arange(len(which))
         trials = Observations(seen.configs.take(rows), seen.losses[rows], seen.believed[rows])
         return OneArmPosterior(self.algorithms, arm, ForestSurrogate().condition(trials, seed=seed))
 
 
 def turn(which: Ints, y: Floats, algorithms: int) -> int:
-    """The next arm: of those that remain, the least pulled one, the first of ties.
+    """Return the next arm: the least pulled one of those that remain, and the first of ties.
 
-    `which` (n,) are the pulled arms in their order, y (n,) their losses, NaN where they failed.
+    `which` (n,) are the pulled arms in their order; y (n,) are their losses, NaN if they failed.
     """
     pulls = np.bincount(which, minlength=algorithms)
     left = remaining(which, y, algorithms)
@@ -190,7 +191,7 @@ def turn(which: Ints, y: Floats, algorithms: int) -> int:
 
 
 def remaining(which: Ints, y: Floats, algorithms: int) -> Ints:
-    """The arms that may still win: looked at whenever each arm left was pulled once more."""
+    """Return the arms that may still win. They change when each of them was pulled once more."""
     left = np.arange(algorithms)
     pulls = np.zeros(algorithms, dtype=np.int64)
     rounds = 0
@@ -203,8 +204,8 @@ def remaining(which: Ints, y: Floats, algorithms: int) -> Ints:
 
 
 def _undominated_arms(left: Ints, which: Ints, y: Floats) -> Ints:
-    """Of the arms `left`, those whose lowest possible loss is below the best loss of the others."""
-    # What remains of the horizon is shared out among the arms that are left.
+    """Return the arms of `left` whose lowest possible loss is below the best loss of the others."""
+    # The rest of the horizon is shared among the arms that are left.
     ahead = max(HORIZON - len(which), 0) / len(left)
     bests = np.full(len(left), np.inf)
     reach = np.full(len(left), -np.inf)
@@ -223,7 +224,7 @@ def _undominated_arms(left: Ints, which: Ints, y: Floats) -> Ints:
 
 
 def _as_one(seen: Observations) -> Floats:
-    """(n,), the losses as one, NaN where a trial failed."""
+    """Return (n,), the losses as one; NaN if a trial failed."""
     y = np.full(len(seen), np.nan)
     good = seen.is_success
     if good.any():
@@ -232,12 +233,12 @@ def _as_one(seen: Observations) -> Floats:
 
 
 def bandit_bo() -> StatelessLearner:
-    """The learner of BanditBO."""
+    """Make the learner of BanditBO."""
     return StatelessLearner("bandit-bo", IndependentSurrogate.of)
 
 
 def rising_bandits() -> StatelessLearner:
-    """The learner of rising bandits on forests."""
+    """Make the learner of rising bandits on forests."""
     return StatelessLearner(
         "rising-bandits", lambda target: RisingBanditSurrogate(Algorithms.of(target.space))
     )

@@ -19,14 +19,14 @@ MadeOf = TypeVar("MadeOf", bound=Prior)
 
 @dataclass(frozen=True, slots=True)
 class BestOfEachLearner(Learner, Generic[MadeOf]):
-    """Finds the best configuration of each past task, of which a prior is made."""
+    """Finds the best configuration of each past task, and makes a prior of them."""
 
     kind: str
-    """Of the artifact that keeps them."""
+    """The kind of the artifact that keeps them."""
     prior: Callable[[Encoded], MadeOf]
 
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> MadeOf:
-        """Nothing here is random."""
+        """Find the best configurations; nothing here is random."""
         del seed, progress
         experience = require_experience(experience)
         rows = best_of_each(order_tasks(experience))
@@ -38,18 +38,18 @@ class BestOfEachLearner(Learner, Generic[MadeOf]):
 
 
 def order_tasks(experience: Experience) -> list[PastTask]:
-    """Past tasks whose z puts evaluations in order: one loss as it is, several standardised.
+    """Return past tasks with z that orders evaluations: one loss unchanged, several standardised.
 
-    Standardised, all losses beside an enormous one would be equal.
+    If one loss were standardised, all losses beside an enormous one would be equal.
     """
     return past_tasks(experience, keep_losses if len(experience.metrics) == 1 else standardise)
 
 
 def best_of_each(tasks: Sequence[PastTask]) -> Ints:
-    """The best configuration of each task, each once; those come first that are good on most.
+    """Return the best configuration of each task without repeats, first those good on most tasks.
 
-    A configuration's order is its mean rank over all tasks: the share of a task's evaluations
-    that were better, and a half where it was not evaluated.
+    A configuration's order is its mean rank over all tasks: the share of a task's evaluations that
+    were better, or 0.5 if it was not evaluated.
     """
     best = np.unique([task.best for task in tasks])
     shares = [_share_of_better(task, best) for task in tasks]
@@ -57,7 +57,7 @@ def best_of_each(tasks: Sequence[PastTask]) -> Ints:
 
 
 def _share_of_better(task: PastTask, rows: Ints) -> Floats:
-    """(len(rows),) for ascending `rows` of the experience's configurations."""
+    """Return (len(rows),) for ascending `rows` of the experience's configurations."""
     shares = np.full(len(rows), 0.5)
     own = np.flatnonzero(np.isin(task.rows, rows))
     better = np.searchsorted(np.sort(task.z), task.z[own]) / len(task.z)
@@ -72,6 +72,6 @@ def save_configs(path: Path, kind: str, configs: Encoded) -> None:
 
 
 def load_configs(path: Path, kind: str) -> Encoded:
-    """What `save_configs` wrote."""
+    """Load what `save_configs` wrote."""
     meta, arrays = load_artifact(path, kind=kind, newest_version=VERSION)
     return Space.from_json(meta["space"]).unpack(arrays)

@@ -1,8 +1,8 @@
 """AutoGP: a Gaussian process that searches only where past tasks had their best configurations.
 
 Perrone et al. (2019): the search space becomes the smallest box around the best configuration of
-each past task. A number or an ordinal keeps the range between the extremes of these; a categorical
-keeps the choices that occur among them; what was active in none of them keeps all its values.
+each past task. A number or an ordinal keeps the range between their extremes. A categorical keeps
+the choices that occur among them. A hyperparameter that was active in none keeps all its values.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ KIND = "foretune-autogp"
 
 @dataclass(frozen=True, slots=True)
 class Box(Region):
-    """A part of a space: a range a number or ordinal, a set of choices a categorical."""
+    """A part of a space: a range for a number or an ordinal, a set of choices for a categorical."""
 
     space: Space
     low: Floats
@@ -29,11 +29,11 @@ class Box(Region):
     high: Floats
     """(H,)"""
     choices: Mapping[int, Ints]
-    """For the column of each categorical the indices of the choices kept."""
+    """The indices of the choices that are kept, for the column of each categorical."""
 
     @classmethod
     def around(cls, configs: Encoded) -> "Box":
-        """The smallest box that contains `configs`."""
+        """Make the smallest box that contains `configs`."""
         low, high = (
             np.array([getattr(p, end) for p in configs.space.parameters]) for end in ("low", "high")
         )
@@ -48,7 +48,7 @@ class Box(Region):
         return cls(configs.space, low, high, choices)
 
     def contains(self, x: Encoded) -> Bools:
-        """(len(x),), True where all that is active lies in the box."""
+        """Return (len(x),), True if all active values are in the box."""
         within = (self.low <= x.values) & (x.values <= self.high)
         for column, kept in self.choices.items():
             within[:, column] = np.isin(x.values[:, column], kept)
@@ -56,7 +56,7 @@ class Box(Region):
         return inside
 
     def sample(self, n: int, *, seed: int) -> Encoded:
-        """`n` legal configurations of the box, uniform on the scales of the hyperparameters."""
+        """Draw `n` legal configurations of the box, uniform on the hyperparameters' scales."""
         rng = np.random.default_rng(seed)
         parameters = [
             replace(parameter, low=low, high=high)
@@ -66,7 +66,7 @@ class Box(Region):
         def draw(m: int) -> Floats:
             unit = rng.random((m, len(parameters)))
             for column, kept in self.choices.items():
-                # A choice is drawn by the part of the unit interval that stands for it.
+                # A choice is drawn by its part of the unit interval.
                 unit[:, column] = (rng.choice(kept, m) + 0.5) / parameters[column].size
             return unit
 
@@ -75,18 +75,18 @@ class Box(Region):
 
 @dataclass(frozen=True, slots=True)
 class BoxPrior(Prior):
-    """Where to search; the search itself is the plain GP's."""
+    """The prior of a region to search; the search itself is that of the plain GP."""
 
     best: Encoded
     """The best configurations of the past tasks."""
 
     def region(self, target: Target) -> Region:
-        """The box around the best configurations."""
+        """Return the box around the best configurations."""
         check_space(self.best.space, target)
         return Box.around(self.best)
 
     def surrogate(self, target: Target) -> Surrogate:
-        """The GP of the target's own trials."""
+        """Return the GP of the target's own trials."""
         check_space(self.best.space, target)
         return GaussianProcessSurrogate.on(standardise, target)
 
@@ -96,5 +96,5 @@ class BoxPrior(Prior):
 
 
 def gp_in_a_box() -> BestOfEachLearner[BoxPrior]:
-    """The learner of AutoGP."""
+    """Make the learner of AutoGP."""
     return BestOfEachLearner(KIND, BoxPrior)

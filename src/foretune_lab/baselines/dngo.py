@@ -1,9 +1,9 @@
 """DNGO: Bayesian linear regression on the last hidden layer of a network.
 
 Snoek et al. (2015): a network of three layers of 50 tanh units learns to predict the target's
-losses; its last hidden layer then gives the features of a linear regression with precisions that
+losses. Its last hidden layer then gives the features of a linear regression with precisions that
 maximise the marginal likelihood, as in ABLR. The network is trained anew at every trial, from
-random weights, so that a resumed study repeats it.
+random weights, so a resumed study repeats it.
 """
 
 from dataclasses import dataclass
@@ -34,15 +34,15 @@ UNITS = (50, 50, 50)
 STEPS = 500
 RATE = 1e-3
 DECAY = 1e-4
-"""The penalty of squared weights: few trials never fit them all."""
+"""The penalty of squared weights, because a network can fit a few trials exactly."""
 LARGEST_FIT = 512
 START = np.log([1.0, 100.0])
-"""log alpha and log beta of the regression, from which their fit starts."""
+"""log alpha and log beta of the regression that the fit starts from."""
 
 
 @jax.jit
 def train(layers: list[Layer], x: jax.Array, z: jax.Array, mask: jax.Array) -> list[Layer]:
-    """Layers of least squared error, the last of them linear, at z (n,) where `mask` (n,)."""
+    """Return layers of least squared error at z (n,) where `mask` (n,); the last one is linear."""
 
     def loss(layers: list[Layer], _: jax.Array) -> jax.Array:
         signal = 2.0 * x - 1.0
@@ -59,7 +59,7 @@ def train(layers: list[Layer], x: jax.Array, z: jax.Array, mask: jax.Array) -> l
 
 
 def random_layers(width: int, seed: int) -> list[Layer]:
-    """Weights of Glorot's scale and no biases, as suits tanh units; one output."""
+    """Return weights of Glorot's scale, which suits tanh units, and no biases; one output."""
     rng = np.random.default_rng(seed)
     return [
         (
@@ -71,7 +71,7 @@ def random_layers(width: int, seed: int) -> list[Layer]:
 
 
 def hidden_layers(x: Floats, z: Floats, seed: int) -> Layers:
-    """The hidden layers of a network that was trained on losses z (n,) at x (n, W)."""
+    """Return the hidden layers of a network that was trained on losses z (n,) at x (n, W)."""
     keep = informative_subset(x, z, LARGEST_FIT)
     rows, columns = bucket(len(keep), least=16), bucket(x.shape[1], least=16)
     trained = train(
@@ -81,7 +81,7 @@ def hidden_layers(x: Floats, z: Floats, seed: int) -> Layers:
         jnp.asarray(np.arange(rows) < len(keep)),
     )
     hidden = [(np.asarray(w, np.float64), np.asarray(b, np.float64)) for w, b in trained[:-1]]
-    # The padding of the inputs is centred to -1: constants, which the first biases take in.
+    # Padded inputs are centred to -1. They are constants, which the first biases take in.
     weights, biases = hidden[0]
     width = x.shape[1]
     return ((weights[:width], biases - weights[width:].sum(axis=0)), *hidden[1:])
@@ -89,10 +89,10 @@ def hidden_layers(x: Floats, z: Floats, seed: int) -> Layers:
 
 @dataclass(frozen=True, slots=True)
 class DngoSurrogate(Surrogate):
-    """Trains the network on what was observed, then regresses on the believed rows too."""
+    """Trains the network on the observed rows, then regresses on the pending rows too."""
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
-        """The belief after all successful trials."""
+        """Return the posterior after all successful trials."""
         good = seen.successes()
         x, real = good.configs, ~good.believed
         observed = scalarise(good.losses[real], standardise)
@@ -103,11 +103,11 @@ class DngoSurrogate(Surrogate):
 
 
 def _features(layers: Layers, x: Encoded) -> Floats:
-    """(len(x), 51): the last hidden layer, and a constant beside it, as the network had."""
+    """Return (len(x), 51): the last hidden layer and a constant, as in the network."""
     return np.column_stack([activations(layers, x.x)[-1], np.ones(len(x))])
 
 
 def dngo() -> StatelessLearner:
-    """Regression on a network that is learnt from the target alone."""
+    """Make a regression on a network that is learnt from the target alone."""
     cache_compilation()
     return StatelessLearner("dngo", lambda _: DngoSurrogate())

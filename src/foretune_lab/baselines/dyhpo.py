@@ -1,15 +1,16 @@
 """DyHPO: a deep kernel over configuration, budget and curve (Wistuba, Kadra, Grabocka 2022).
 
 "Supervising the Multi-Fidelity Race of Hyperparameter Configurations", section 3. A network gives
-features of a configuration, of the share of all steps, and of the losses so far; a Gaussian process
+features of a configuration, of the share of all steps, and of the losses so far. A Gaussian process
 with a squared exponential kernel on these features predicts the loss of the next level (section
 3.2). The candidate with the highest multi-fidelity expected improvement goes on (equation 4): it
 improves on the best loss of its own level, or on the best of all if no trial has reached the level.
 
-As in the authors' code, the network has two layers of 64 and 128 units with leaky rectifiers, and a
-convolution of width 3 with 4 channels over the curve, of which the maximum is taken.
-Different here: a decision is about a level of several steps, not about one epoch; there is no batch
-normalisation; steps of Adam are fewer (300 at first, then 30 at each decision, 64 reports each).
+As in the authors' code, the network has two layers of 64 and 128 units with leaky rectifiers, and
+a convolution of width 3 with 4 channels over the curve, whose maximum is used.
+There are three differences: a decision is about a level of several steps, not about one epoch;
+there is no batch normalisation; there are fewer steps of Adam (300 at first, then 30 at each
+decision, 64 reports each).
 """
 
 from typing import NamedTuple
@@ -42,11 +43,11 @@ FIRST, FURTHER = 300, 30
 CHUNK = 30
 LEAST_NOISE = 1e-4
 MOST = 1024
-"""Reports that a prediction takes in, drawn at random from more."""
+"""The number of reports that a prediction uses, drawn at random if there are more."""
 
 
 class DeepKernel(NamedTuple):
-    """All that is learnt."""
+    """All learnt parameters."""
 
     inputs: Layer
     """(W + 1, 64)"""
@@ -60,18 +61,18 @@ class DeepKernel(NamedTuple):
 
 
 class Reports(NamedTuple):
-    """Inputs of the network: one row for each loss that is known or predicted."""
+    """The inputs of the network: one row for each loss that is known or predicted."""
 
     x: jax.Array
     """(n, W)"""
     share: jax.Array
-    """(n,), the share of all steps at which the loss is."""
+    """(n,), the share of all steps that each loss belongs to."""
     curve: jax.Array
-    """(n, levels), the losses before; 0 for those that are not known."""
+    """(n, levels), the earlier losses; 0 for unknown ones."""
 
 
 def features(kernel: DeepKernel, reports: Reports) -> jax.Array:
-    """Return (n, 128), the features on which the process is."""
+    """Return (n, 128), the features that the process reads."""
     weights, biases = kernel.inputs
     inputs = jnp.column_stack([reports.x, reports.share])
     hidden = jax.nn.leaky_relu(inputs @ weights + biases)
@@ -208,7 +209,7 @@ def covariance_of(kernel: DeepKernel, a: Floats, b: Floats) -> Floats:
 
 
 def as_reports(seen: SeenCurves, members: Ints, levels: Ints) -> Reports:
-    """Return what the network reads; rows are repeated, so that few shapes are compiled."""
+    """Return the inputs of the network; rows are repeated, so that few shapes are compiled."""
     rows = bucket(len(members), least=BATCH)
     curves = seen.padded(members, levels)
     curves = np.pad(curves, ((0, 0), (0, max(WIDTH - seen.levels, 0))))

@@ -1,8 +1,8 @@
-"""What matrix factorisations share: the table of past losses, its low-rank form, known positions.
+"""Shared parts of matrix factorisations: the table of past losses, its low-rank form, positions.
 
-A factorisation knows configurations by name, not by their hyperparameters: each has a position
-that past tasks gave it. A configuration that no past task tried takes the position of the nearest
-one that some task did.
+A factorisation knows configurations by name, not by their hyperparameters. Past tasks give each of
+them a position. A configuration that no past task tried takes the position of the nearest one that
+some task tried.
 """
 
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from foretune.numerics import Floats
 from foretune.space import Encoded
 
 RANK = 20
-"""Latent dimensions of a configuration, as Fusi et al. (2018) and later comparisons have it."""
+"""The latent dimensions of a configuration, as in Fusi et al. (2018) and later comparisons."""
 ROUNDS = 10
-"""How often missing losses are filled in by what the factors say about them."""
+"""The number of times that missing losses are filled in by the factors' predictions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +27,22 @@ class LowRank:
     mean: Floats
     """(C,)"""
     factors: Floats
-    """(C, rank), the strongest first; zero columns where there are fewer tasks."""
+    """(C, rank), the strongest first; columns are zero if there are fewer tasks."""
     noise: float
-    """Mean square of what is left of the known losses."""
+    """The mean square of the residuals of the known losses."""
 
 
 def catalogue_of(tasks: list[PastTask], configs: Encoded) -> Catalogue:
-    """The configurations that these tasks tried with success: of others nothing is known.
+    """Return the configurations that these tasks tried with success. Others teach nothing.
 
-    tasks: with rows of `configs`, among which may be those of tasks that are not learnt from.
+    tasks: with rows of `configs`, which may contain those of tasks that are not learnt from.
     """
     rows = np.unique(np.concatenate([task.rows for task in tasks]))
     return Catalogue(configs if len(rows) == len(configs) else configs.take(rows))
 
 
 def renumber_rows(tasks: list[PastTask], configs: Encoded, catalogue: Catalogue) -> list[PastTask]:
-    """The same tasks with rows of the catalogue in place of rows of `configs`."""
+    """Return the same tasks, with rows of the catalogue in place of rows of `configs`."""
     if catalogue.configs is configs:
         return tasks
     used = np.unique(np.concatenate([task.rows for task in tasks]))
@@ -52,7 +52,7 @@ def renumber_rows(tasks: list[PastTask], configs: Encoded, catalogue: Catalogue)
 
 
 def loss_matrix(tasks: list[PastTask], n_configs: int) -> NDArray[np.float32]:
-    """(tasks, C) losses, NaN where a task has not tried a configuration."""
+    """Return (tasks, C) losses, NaN if a task has not tried a configuration."""
     matrix = np.full((len(tasks), n_configs), np.nan, dtype=np.float32)
     for place, task in enumerate(tasks):
         matrix[place, task.rows] = task.z
@@ -60,7 +60,7 @@ def loss_matrix(tasks: list[PastTask], n_configs: int) -> NDArray[np.float32]:
 
 
 def factorise(matrix: NDArray[np.float32], rank: int = RANK) -> LowRank:
-    """The principal components of a table (T, C) with NaN where a loss is missing.
+    """Return the principal components of a table (T, C) with NaN for missing losses.
 
     Missing losses start at their configuration's mean (0 without one) and then follow the factors.
     """
@@ -70,7 +70,7 @@ def factorise(matrix: NDArray[np.float32], rank: int = RANK) -> LowRank:
     residual = np.where(missing, 0.0, matrix - mean).astype(np.float32)
     rank = min(rank, len(matrix))
     for _ in range(ROUNDS if missing.any() else 1):
-        # There are far fewer tasks than configurations: the small Gram matrix has it all.
+        # There are far fewer tasks than configurations, so the small Gram matrix is enough.
         _, vectors = np.linalg.eigh((residual @ residual.T).astype(np.float64))
         directions = vectors[:, ::-1][:, :rank].astype(np.float32)
         loadings = directions.T @ residual

@@ -1,12 +1,12 @@
 """FSBO and DKGP: Gaussian processes on features that a network learns.
 
 FSBO, few-shot Bayesian optimisation (Wistuba & Grabocka 2021), learns the network and the kernel
-from past tasks by their marginal likelihood and adapts both to the target at every trial. DKGP
-(Wilson et al. 2016) is the same process without past tasks: its network starts from random
-weights at every trial.
+from past tasks by their marginal likelihood, and adapts both to the target at every trial. DKGP
+(Wilson et al. 2016) is the same process without past tasks: its network starts from random weights
+at every trial.
 
 Labels are standardised in every draw, as the target's losses will be. FSBO scales them by random
-limits instead; on one recorded table held-out tasks were as likely under either.
+limits instead. On one recorded table held-out tasks were as likely with either.
 """
 
 from dataclasses import dataclass
@@ -66,13 +66,13 @@ KIND = "foretune-fsbo"
 UNITS = (128, 128)
 FEATURES = 32
 LARGEST_FIT = 256
-"""The network is tuned on at most so many trials: a step costs their cube."""
+"""The network is tuned on at most this number of trials: the cost of a step grows as their cube."""
 SCHEDULE = Schedule(tasks=4, observations=50, chunk=50, most_chunks=30, patience=6)
 Singles: TypeAlias = NDArray[np.float32]
 
 
 def features(layers: list[Layer], x: jax.Array) -> jax.Array:
-    """phi (n, FEATURES) of inputs x (n, padded width): rectified layers and a linear one."""
+    """Return phi (n, FEATURES) of inputs x (n, padded width): rectified layers and a linear one."""
     for weights, biases in layers[:-1]:
         x = jax.nn.relu(x @ weights + biases)
     weights, biases = layers[-1]
@@ -80,9 +80,9 @@ def features(layers: list[Layer], x: jax.Array) -> jax.Array:
 
 
 def inputs(x: Encoded) -> Singles:
-    """(len(x), padded width): the unit cube about the origin, where rectified networks start best.
+    """Return (len(x), padded width): the unit cube about the origin, the best start for rectifiers.
 
-    Zeros on the right make spaces of like widths share compiled code.
+    Zeros on the right let spaces of similar widths share compiled code.
     """
     width = x.x.shape[1]
     centred = (2.0 * x.x - 1.0).astype(np.float32)
@@ -90,14 +90,14 @@ def inputs(x: Encoded) -> Singles:
 
 
 def embed(layers: Layers, x: Singles) -> Floats:
-    """`features` in NumPy."""
+    """Compute `features` in NumPy."""
     weights, biases = layers[-1]
     phi: Floats = (apply_relu_layers(layers[:-1], x) @ weights + biases).astype(np.float64)
     return phi
 
 
 def random_start(x: Singles, seed: int) -> DeepKernel:
-    """A network of random weights, and a kernel that suits what it makes of x (n, W)."""
+    """Return a network of random weights, and a kernel that suits its features of x (n, W)."""
     layers = initial_layers(np.random.default_rng(seed), (x.shape[1], *UNITS, FEATURES))
     kernel = initial_kernel(embed(layers, x).astype(np.float32))
     return DeepKernel(jax_layers(layers), kernel)
@@ -105,13 +105,13 @@ def random_start(x: Singles, seed: int) -> DeepKernel:
 
 @dataclass(frozen=True, slots=True)
 class AdaptationSettings:
-    """How parameters adapt to the target's trials."""
+    """The settings by which parameters adapt to the target's trials."""
 
     steps: int
     rate: float
 
     def __call__(self, start: DeepKernel, x: Singles, z: Floats) -> DeepKernel:
-        """The parameters after descending from `start` on losses z (n,) at x (n, W)."""
+        """Return the parameters after descending from `start` on losses z (n,) at x (n, W)."""
         keep = informative_subset(x.astype(np.float64), z, LARGEST_FIT)
         spare = bucket(len(keep), least=16) - len(keep)
         tuned: DeepKernel = fine_tune(
@@ -135,25 +135,25 @@ class DeepKernelPosterior(Posterior):
     best: float
 
     def predict(self, x: Encoded) -> Prediction:
-        """Mean and standard deviation of the standardised loss."""
+        """Return mean and standard deviation of the standardised loss."""
         return Prediction(*self.model.predict(embed(self.layers, inputs(x))))
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
-        """Joint draws of the standardised loss."""
+        """Draw jointly from the standardised loss."""
         phi = embed(self.layers, inputs(x))
         return self.model.sample(phi, n, np.random.default_rng(seed))
 
 
 @dataclass(frozen=True, slots=True)
 class DeepKernelSurrogate(Surrogate):
-    """Adapts the parameters to what was observed, then conditions on the believed rows too."""
+    """Adapts the parameters to the observed rows, then conditions on the pending rows too."""
 
     learnt: DeepKernel | None
     """The parameters to adapt; random ones if None."""
     tuning: AdaptationSettings
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
-        """The belief after all successful trials."""
+        """Return the posterior after all successful trials."""
         good = seen.successes()
         x, real = inputs(good.configs), ~good.believed
         observed = scalarise(good.losses[real], standardise)
@@ -174,7 +174,7 @@ class FsboPrior(Prior):
     params: DeepKernel
 
     def surrogate(self, target: Target) -> Surrogate:
-        """The process that adapts them to the target."""
+        """Return the process that adapts them to the target."""
         check_space(self.space, target)
         return DeepKernelSurrogate(self.params, FEW_SHOT)
 
@@ -226,11 +226,11 @@ FROM_NOTHING = AdaptationSettings(steps=100, rate=3e-3)
 
 
 def fsbo() -> FsboLearner:
-    """Few-shot Bayesian optimisation."""
+    """Make the learner of few-shot Bayesian optimisation."""
     return FsboLearner()
 
 
 def dkgp() -> StatelessLearner:
-    """A deep kernel that is learnt from the target alone."""
+    """Make a deep kernel that is learnt from the target alone."""
     cache_compilation()
     return StatelessLearner("dkgp", lambda _: DeepKernelSurrogate(None, FROM_NOTHING))

@@ -1,10 +1,10 @@
 """Oboe-style search: a low-rank table of losses, completed for the target by linear regression.
 
-Yang et al. (2019) factorise the past losses into latent factors of tasks and of configurations,
-try the configurations that say most about a new task's factors (a D-optimal design), and fill in
-the task's other losses by least squares. Here the regression is Bayesian, about the mean of the
+Yang et al. (2019) factorise the past losses into latent factors of tasks and of configurations.
+They try the configurations that say most about a new task's factors (a D-optimal design), and fill
+in the task's other losses by least squares. Here the regression is Bayesian, about the mean of the
 past tasks: it gives the uncertainty that expected improvement needs, and trials go on one by one.
-Running times, by which Oboe also chooses, are not modelled.
+Oboe also chooses by running times, which are not modelled here.
 """
 
 from collections.abc import Callable
@@ -44,14 +44,14 @@ from foretune_lab.baselines.regression import Regression
 VERSION = 1
 KIND = "foretune-oboe"
 INFORMATIVE = 5
-"""Trials that open the search."""
+"""The number of trials that open the search."""
 LEAST_NOISE = 1e-4
 Rows: TypeAlias = Callable[[Encoded], Ints]
 
 
 @dataclass(frozen=True, slots=True)
 class OboePosterior(Posterior):
-    """The past tasks' mean, and what the target's factors add to it."""
+    """The mean of the past tasks, plus the part that the target's factors explain."""
 
     table: LowRank
     rows: Rows
@@ -59,7 +59,7 @@ class OboePosterior(Posterior):
     best: float
 
     def predict(self, x: Encoded) -> Prediction:
-        """Mean and standard deviation of the loss in the unit of the past tasks."""
+        """Return mean and standard deviation of the loss in the unit of the past tasks."""
         rows = self.rows(x)
         phi = self.table.factors[rows]
         variance = np.einsum("ij,ij->i", phi @ self.head.covariance, phi)
@@ -67,7 +67,7 @@ class OboePosterior(Posterior):
         return Prediction(mean, np.sqrt(np.maximum(variance, 0.0)))
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
-        """Tasks whose factors are drawn from their posterior."""
+        """Draw tasks whose factors come from their posterior."""
         rng = np.random.default_rng(seed)
         rows = self.rows(x)
         tasks = rng.multivariate_normal(self.head.mean, self.head.covariance, n, method="eigh")
@@ -83,7 +83,7 @@ class OboeSurrogate(Surrogate):
     rows: Rows
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
-        """The belief after all successful trials."""
+        """Return the posterior after all successful trials."""
         del seed
         good = seen.successes()
         rows = self.rows(good.configs)
@@ -104,14 +104,14 @@ class OboePrior(Prior):
     table: LowRank
 
     def opening(self, target: Target) -> Encoded:
-        """The configurations that say most about the target's factors, of those to choose from."""
+        """Return the candidates that say most about the target's factors."""
         check_space(self.catalogue.configs.space, target)
         choice = self.catalogue.configs if target.pool is None else target.pool
         phi = self.table.factors[self.catalogue.rows(choice)]
         return choice.take(informative(phi, self.table.noise, INFORMATIVE))
 
     def surrogate(self, target: Target) -> Surrogate:
-        """The regression for one task."""
+        """Return the regression for one task."""
         check_space(self.catalogue.configs.space, target)
         return OboeSurrogate(self.table, CachedOnPool(self.catalogue.rows, target.pool))
 
@@ -127,10 +127,11 @@ class OboePrior(Prior):
 
 
 def informative(phi: Floats, noise: float, k: int) -> Ints:
-    """Greedily the k rows of phi (n, rank) that together leave least doubt about the factors.
+    """Choose greedily the k rows of phi (n, rank) that reduce the doubt about the factors most.
 
-    The determinant of the posterior covariance falls most by the row of largest predicted
-    variance: each is observed in turn, with this noise. Fewer than k where there are fewer rows.
+    The row with the largest predicted variance reduces the determinant of the posterior covariance
+    most. Each chosen row counts as observed with this noise. If there are fewer rows, all are
+    chosen.
     """
     covariance = np.eye(phi.shape[1])
     free = np.ones(len(phi), dtype=bool)
@@ -150,7 +151,7 @@ class OboeLearner(Learner):
     """Factorises the past tasks' standardised losses."""
 
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> OboePrior:
-        """Nothing here is random."""
+        """Factorise the losses; nothing here is random."""
         del seed
         experience = require_experience(experience)
         progress.start("factorising past losses", None)
@@ -169,5 +170,5 @@ class OboeLearner(Learner):
 
 
 def oboe() -> OboeLearner:
-    """The learner of Oboe-style search."""
+    """Make the learner of Oboe-style search."""
     return OboeLearner()

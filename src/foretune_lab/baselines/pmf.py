@@ -1,9 +1,9 @@
 """PMF: probabilistic matrix factorisation with a Gaussian process over latent positions.
 
-Fusi et al. (2018): every configuration has a latent position, every task's losses are a Gaussian
-process over these positions with one kernel for all tasks, and the positions maximise the
-marginal likelihood of what past tasks tried. That is a deep kernel whose network is a table of
-positions. They start from the principal components of the losses; the target's process keeps the
+Fusi et al. (2018): every configuration has a latent position. The losses of every task are a
+Gaussian process over these positions, with one kernel for all tasks. The positions maximise the
+marginal likelihood of the losses of past tasks. That is a deep kernel whose network is a table of
+positions. They start from the principal components of the losses. The target's process keeps the
 learnt kernel.
 """
 
@@ -65,7 +65,7 @@ SCHEDULE = Schedule(tasks=4, observations=64, chunk=50, most_chunks=30, patience
 
 
 def positions_at(table: jax.Array, rows: jax.Array) -> jax.Array:
-    """The latent positions (n, RANK) of the configurations that `rows` (n, 1) number."""
+    """Return the latent positions (n, RANK) of the configurations that `rows` (n, 1) number."""
     return table[rows[:, 0].astype(int)]
 
 
@@ -78,24 +78,24 @@ class PmfPosterior(Posterior):
     best: float
 
     def predict(self, x: Encoded) -> Prediction:
-        """Mean and standard deviation of the standardised loss."""
+        """Return mean and standard deviation of the standardised loss."""
         return Prediction(*self.model.predict(self.positions(x)))
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
-        """Joint draws of the standardised loss."""
+        """Draw jointly from the standardised loss."""
         return self.model.sample(self.positions(x), n, np.random.default_rng(seed))
 
 
 @dataclass(frozen=True, slots=True)
 class PmfSurrogate(Surrogate):
-    """The target's process, with the kernel that past tasks taught."""
+    """The target's process, with the kernel that was learnt from past tasks."""
 
     positions: CachedOnPool[Floats]
     hyper: GPHyper
     largest_gp: int = LARGEST_GP
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
-        """The belief after all successful trials."""
+        """Return the posterior after all successful trials."""
         del seed
         good = seen.successes()
         at, z = self.positions(good.configs), scalarise(good.losses, standardise)
@@ -114,12 +114,12 @@ class PmfPrior(Prior):
     hyper: GPHyper
 
     def surrogate(self, target: Target) -> Surrogate:
-        """The process over latent positions for one task."""
+        """Return the process over latent positions for one task."""
         check_space(self.catalogue.configs.space, target)
         return PmfSurrogate(CachedOnPool(self.at, target.pool), self.hyper)
 
     def at(self, x: Encoded) -> Floats:
-        """The positions (len(x), RANK) of configurations."""
+        """Return the positions (len(x), RANK) of configurations."""
         return self.positions[self.catalogue.rows(x)]
 
     def save(self, path: Path) -> None:
@@ -148,7 +148,7 @@ class PmfLearner(Learner):
         catalogue = catalogue_of(teaching, experience.configs)
         n_configs = len(catalogue.configs)
         teaching = renumber_rows(teaching, experience.configs, catalogue)
-        # What they alone tried is read as on a target: by the nearest that has a position.
+        # Other configurations take the nearest position, as on a target.
         held_out = renumber_rows(held_out, experience.configs, catalogue)
         components = factorise(loss_matrix(teaching, n_configs), RANK - 1)
         table = np.column_stack([components.mean, components.factors[:, : RANK - 1]])
@@ -174,5 +174,5 @@ class PmfLearner(Learner):
 
 
 def pmf() -> PmfLearner:
-    """The learner of probabilistic matrix factorisation."""
+    """Make the learner of probabilistic matrix factorisation."""
     return PmfLearner()

@@ -2,14 +2,15 @@
 
 "Scaling Laws for Hyperparameter Optimization", section 3: the loss of a configuration x after the
 share b of all steps is alpha(x) + beta(x) b^-gamma(x) (equation 1), where a network gives alpha,
-beta and gamma. Five networks with different weights make the mean and the deviation of the loss at
-b = 1, for which expected improvement is highest.
+beta and gamma. Five networks with different weights give the mean and the deviation of the loss at
+b = 1. The candidate with the highest expected improvement there goes on.
 
-The paper leaves some things out. As in the authors' code, z sigmoid(z) is applied to beta and
-gamma; the networks learn anew while there are at most 10 reports, and after 1.2 complete curves of
-reports without improvement; they are refined in between, with the newest report in each batch.
-Different here: a decision is about a level of several steps, not about one epoch; learning takes
-250 steps of Adam and refining 20 for each 64 reports, at most 40, instead of so many epochs.
+The paper leaves some details out. As in the authors' code, z sigmoid(z) is applied to beta and
+gamma. The networks learn anew while there are at most 10 reports, and after 1.2 complete curves of
+reports without improvement. They are refined in between, with the newest report in each batch.
+There are two differences: a decision is about a level of several steps, not about one epoch; and
+learning takes 250 steps of Adam, and refining 20 for each 64 reports, at most 40, instead of many
+epochs.
 """
 
 import jax
@@ -35,11 +36,11 @@ UNITS = (128, 128)
 RATE = 1e-3
 BATCH = 64
 LEARNING, REFINING, MOST_REFINING = 250, 20, 40
-"""Steps of Adam; the second for each batch of reports."""
+"""The steps of Adam; the second number is for each batch of reports."""
 CHUNK = 10
-"""Steps of one call of compiled code."""
+"""The steps of one call of compiled code."""
 LEARNS_ANEW = 10
-"""The networks begin with new weights while there are at most so many reports."""
+"""The networks begin with new weights while there are at most this number of reports."""
 PATIENCE = 1.2
 
 
@@ -73,7 +74,7 @@ def train(
 ) -> list[Layer]:
     """Take one step of Adam for each batch.
 
-    layers: of all members: arrays with one more leading axis.
+    layers: the arrays of all members, with one more leading axis.
     data: x (n, W), shares (n,) and losses (n,) of all reports.
     rows, counts: (steps, members, batch), reports of each batch, and 1 for those that count.
     """

@@ -1,9 +1,9 @@
-"""Pre-trained Gaussian processes, one an algorithm (Wang et al., 2024).
+"""Pre-trained Gaussian processes, one for each algorithm (Wang et al., 2024).
 
-Past tasks are taken as draws of one process, whose mean and kernel are learnt from them and not
-changed by the target. The mean is a process fitted to the evaluations of all past tasks together;
-the kernel's hyperparameters maximise the sum of the past tasks' log likelihoods about that mean and
-one log prior. Losses are standardised within a task, over all its algorithms.
+Past tasks count as draws of one process. Its mean and kernel are learnt from them, and the target
+does not change them. The mean is a process fitted to the evaluations of all past tasks together.
+The kernel's hyperparameters maximise the sum of the past tasks' log likelihoods about that mean
+and one log prior. Losses are standardised within a task, over all its algorithms.
 """
 
 from dataclasses import dataclass
@@ -49,28 +49,28 @@ from foretune_lab.baselines.bandits import own_groups, own_inputs
 KIND = "foretune-pretrained-gps"
 VERSION = 1
 POOLED = 300
-"""An algorithm's mean is fitted to at most so many evaluations of all past tasks together."""
+"""The mean of an algorithm is fitted to at most this number of evaluations of all past tasks."""
 TASKS, PER_TASK = 20, 30
-"""Its kernel is fitted to so many evaluations of each of so many past tasks."""
+"""Its kernel is fitted to this number of evaluations of each of this number of past tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class PretrainedProcess:
-    """What past tasks say of one algorithm."""
+    """The knowledge from past tasks about one algorithm."""
 
     mean: GP
-    """Fitted to all past tasks together."""
+    """The mean, fitted to all past tasks together."""
     hyper: GPHyper
-    """Of the process about that mean."""
+    """The hyperparameters of the process about that mean."""
 
     def condition(self, x: Floats, z: Floats) -> GP | None:
-        """The process of what the mean leaves unexplained, after z (n,) at x (n, d)."""
+        """Return the process of the residuals about the mean, after z (n,) at x (n, d)."""
         if len(z) == 0:
             return None
         return GP.condition(x, z - self.mean.mean(x), self.hyper, units=AS_THEY_ARE)
 
     def predict(self, residual: GP | None, x: Floats) -> tuple[Floats, Floats]:
-        """Mean and standard deviation (m,) at x (m, d)."""
+        """Return mean and standard deviation (m,) at x (m, d)."""
         expected = self.mean.mean(x)
         if residual is None:
             return expected + self.hyper.mean, np.full(len(x), np.exp(0.5 * self.hyper.log_signal))
@@ -88,7 +88,7 @@ class PretrainedPosterior(Posterior):
     best: float
 
     def predict(self, x: Encoded) -> Prediction:
-        """Each configuration's belief is that of its algorithm; N(0, 1) where none was learnt."""
+        """Return the prediction of each configuration's algorithm; N(0, 1) if none was learnt."""
         mean, std = np.zeros(len(x)), np.ones(len(x))
         which = self.algorithms.algorithm_of(x)
         for m in np.unique(which).tolist():
@@ -99,7 +99,7 @@ class PretrainedPosterior(Posterior):
         return Prediction(mean, std)
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
-        """Independent draws at every configuration."""
+        """Draw independently at every configuration."""
         belief = self.predict(x)
         drawn = np.random.default_rng(seed).standard_normal((n, len(x)))
         return belief.mean + belief.std * drawn
@@ -113,7 +113,7 @@ class PretrainedSurrogate(Surrogate):
     processes: tuple[PretrainedProcess | None, ...]
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
-        """The belief after all successful trials."""
+        """Return the posterior after all successful trials."""
         del seed
         good = seen.successes()
         z = scalarise(good.losses, standardise)
@@ -132,18 +132,18 @@ class PretrainedSurrogate(Surrogate):
 
 @dataclass(frozen=True, slots=True)
 class PretrainedPrior(Prior):
-    """One process an algorithm; None for those that no past task tried."""
+    """One process for each algorithm; None for those that no past task tried."""
 
     space: Space
     processes: tuple[PretrainedProcess | None, ...]
 
     def surrogate(self, target: Target) -> Surrogate:
-        """The processes, to be conditioned on the target's trials."""
+        """Return the processes, to be conditioned on the target's trials."""
         check_space(self.space, target)
         return PretrainedSurrogate(Algorithms.of(target.space), self.processes)
 
     def save(self, path: Path) -> None:
-        """Write what the means learnt from, and all hyperparameters."""
+        """Write the evaluations that the means learnt from, and all hyperparameters."""
         arrays = {}
         known = [m for m, process in enumerate(self.processes) if process is not None]
         for m, process in enumerate(self.processes):
@@ -162,7 +162,7 @@ class PretrainedLearner(Learner):
     def learn(
         self, experience: Experience | None, *, seed: int, progress: Progress
     ) -> PretrainedPrior:
-        """From a subsample of the evaluations of every algorithm."""
+        """Learn from a subsample of the evaluations of every algorithm."""
         experience = require_experience(experience)
         algorithms = Algorithms.of(experience.space)
         which = algorithms.algorithm_of(experience.configs)
@@ -197,7 +197,7 @@ def _only(task: PastTask, rows: Bools) -> PastTask:
 def _pretrain(
     tasks: list[PastTask], inputs: Floats, groups: Ints, rng: np.random.Generator
 ) -> PretrainedProcess:
-    """Mean and kernel of one algorithm, whose inputs (configurations, d) the tasks' rows are of."""
+    """Learn mean and kernel of one algorithm; tasks' rows number its inputs (configurations, d)."""
     everything = PastTask(
         np.concatenate([task.rows for task in tasks]), np.concatenate([task.z for task in tasks])
     ).subsample(POOLED, rng)
@@ -210,8 +210,8 @@ def _pretrain(
 
 
 def _fit_common_hyper(lists: list[tuple[Floats, Floats]], groups: Ints) -> GPHyper:
-    """The most probable hyperparameters after all of the lists (x, residuals)."""
-    # One prior for all of them, so each list brings its part of it.
+    """Return the most probable hyperparameters after all of the lists (x, residuals)."""
+    # There is one prior for all lists, so each list brings its part of it.
     part = 1.0 / len(lists)
 
     def surprise(vector: Floats) -> tuple[float, Floats]:
@@ -234,5 +234,5 @@ def _fit_common_hyper(lists: list[tuple[Floats, Floats]], groups: Ints) -> GPHyp
 
 
 def pretrained_gps() -> PretrainedLearner:
-    """The learner of pre-trained, independent processes."""
+    """Make the learner of pre-trained, independent processes."""
     return PretrainedLearner()

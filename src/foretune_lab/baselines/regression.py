@@ -9,30 +9,30 @@ from scipy.optimize import minimize
 from foretune.numerics import Floats
 
 LOG_PRECISIONS = (float(np.log(1e-3)), float(np.log(1e5)))
-"""Bounds of fitted precisions that keep every covariance well conditioned."""
+"""The bounds of fitted precisions, which keep every covariance well conditioned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Regression:
     """A Bayesian linear regression of z (n,) on features phi (n, D).
 
-    Weights have the precision alpha, the noise has the precision beta.
+    Weights have the precision alpha. The noise has the precision beta.
     """
 
     mean: Floats
-    """(D,), the weights' posterior mean."""
+    """(D,), the posterior mean of the weights."""
     covariance: Floats
-    """(D, D), the weights' posterior covariance."""
+    """(D, D), the posterior covariance of the weights."""
     surprise: float
     """The negative logarithm of the marginal likelihood of z."""
     to_features: Floats
     """(n, D), the derivative of the surprise with respect to phi."""
     to_precisions: Floats
-    """(2,), its derivatives with respect to log alpha and log beta."""
+    """(2,), the derivatives of the surprise with respect to log alpha and log beta."""
 
     @classmethod
     def of(cls, phi: Floats, z: Floats, log_alpha: float, log_beta: float) -> "Regression":
-        """Condition on z, which has mean zero before."""
+        """Condition on z, which had mean zero before."""
         (n, d), alpha, beta = phi.shape, np.exp(log_alpha), np.exp(log_beta)
         precision = beta * (phi.T @ phi)
         precision[np.diag_indices(d)] += alpha
@@ -55,7 +55,7 @@ class Regression:
 
 
 def fit_precisions(phi: Floats, z: Floats, start: Floats) -> Floats:
-    """log alpha and log beta (2,) of the least surprise within the bounds, found from `start`."""
+    """Return log alpha and log beta (2,) of the least surprise within the bounds, from `start`."""
 
     def surprise(precisions: Floats) -> tuple[float, Floats]:
         regression = Regression.of(phi, z, *precisions)

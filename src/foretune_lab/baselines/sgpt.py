@@ -1,9 +1,9 @@
-"""SGPT: past tasks as Gaussian processes of their own, which vote where they rank as the target.
+"""SGPT: each past task has its own Gaussian process, which votes if it ranks as the target does.
 
-Wistuba et al. (2018), as the copula paper's appendix B has it. Each past task has a process of its
-own, fitted once. The more a process ranks the target's trials as the target does, the more it
-weighs in the transfer acquisition function: the weighted mean of the target's expected improvement
-and of the improvements that the past processes predict.
+Wistuba et al. (2018), as in the copula paper's appendix B. The process of a past task is fitted
+once. The better a process ranks the target's trials, the higher is its weight in the transfer
+acquisition function: the weighted mean of the target's expected improvement and of the
+improvements that the past processes predict.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,31 +42,31 @@ BANDWIDTH = 0.01
 
 @dataclass(frozen=True, slots=True)
 class TransferPosterior(Posterior):
-    """The target's own posterior, and the past processes as far as they agree with it."""
+    """The target's own posterior, and the past processes, weighted by their agreement with it."""
 
     own: Posterior
     past_means: Sequence[Callable[[Encoded], Floats]]
-    """Of each of M past processes: configurations -> means (len(x),)."""
+    """For each of M past processes: configurations -> means (len(x),)."""
     weights: Floats
-    """(M,), how much each past process counts."""
+    """(M,), the weight of each past process."""
     past_best: Floats
-    """(M,), the lowest mean of each at the target's trials."""
+    """(M,), the lowest mean of each past process at the target's trials."""
 
     @property
     def best(self) -> float:
-        """The target's lowest loss, transformed."""
+        """The lowest loss of the target, transformed."""
         return self.own.best
 
     def predict(self, x: Encoded) -> Prediction:
-        """The target's own belief."""
+        """Return the target's own prediction."""
         return self.own.predict(x)
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
-        """Draws from the target's own belief."""
+        """Draw from the target's own posterior."""
         return self.own.sample(x, n, seed=seed)
 
     def log_utility(self, x: Encoded) -> Floats:
-        """(len(x),), log of the transfer acquisition function: a weighted mean of improvements."""
+        """Return (len(x),), the log of the transfer acquisition function (a mean improvement)."""
         own = self.own.predict(x)
         total = PEAK * expected_improvement(own.mean, own.std, self.own.best)
         for number in np.flatnonzero(self.weights).tolist():
@@ -86,7 +86,7 @@ class TransferSurrogate(Surrogate):
     bandwidth: float
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
-        """The belief after all successful trials; weights follow from those that were observed."""
+        """Return the posterior after all successful trials; observed ones decide the weights."""
         good = seen.successes()
         real = ~good.believed
         predicted = self.past_at_trials(good.configs.x)
@@ -99,17 +99,17 @@ class TransferSurrogate(Surrogate):
 def voting(
     output: Callable[[Floats], Floats], bandwidth: float, voices: Voices, target: Target
 ) -> Surrogate:
-    """A surrogate of losses that `output` has brought to the past processes' unit."""
+    """Make a surrogate of losses that `output` has brought to the past processes' unit."""
     own = GaussianProcessSurrogate.on(output, target)
     return TransferSurrogate(own, output, voices, ExpectedLosses(voices.stacked), bandwidth)
 
 
 def sgpt() -> SourcesLearner:
-    """SGPT on standardised losses."""
+    """Make the learner of SGPT on standardised losses."""
     return SourcesLearner("sgpt", standardise, LIMITS, partial(voting, standardise, BANDWIDTH))
 
 
 def sgpt_copula() -> SourcesLearner:
-    """SGPT on Gaussian scores of the losses."""
+    """Make the learner of SGPT on Gaussian scores of the losses."""
     listen = partial(voting, copula_scores, BANDWIDTH)
     return SourcesLearner("sgpt-copula", copula_scores, LIMITS, listen)

@@ -17,7 +17,8 @@ from foretune.search import Suggestion, Told
 from foretune.space import Encoded
 
 SPREAD = 5.0
-"""Losses further above the median than this many times its distance to the best one are cut."""
+"""Losses are cut if they lie further above the median than this many times its distance to the
+best loss."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class SeenCurves:
     levels: int
     """The number of levels of a complete trial."""
     curves: Mapping[int, Sequence[float]]
-    """{member of the pool: its loss at each level so far}, losses between 0 and 1."""
+    """{member of the pool: its loss at each level so far}; losses are between 0 and 1."""
 
     @property
     def best(self) -> float:
@@ -69,10 +70,10 @@ class SeenCurves:
 
 
 class StepModel(Protocol):
-    """A model of learning curves, which may remember what it has learnt at earlier decisions."""
+    """A model of learning curves, which may remember things from earlier decisions."""
 
     def score(self, seen: SeenCurves, candidates: Ints) -> Floats:
-        """Return (m,), the worth of the next level of each candidate; the highest is taken."""
+        """Return (m,), the value of the next level of each candidate; the highest one goes on."""
 
 
 def unit_losses(curves: Mapping[int, Sequence[float]]) -> dict[int, list[float]]:

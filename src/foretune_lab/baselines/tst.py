@@ -1,9 +1,9 @@
 """TST and TAF: past processes weighted by a kernel over how they rank the target's trials.
 
-The two-stage transfer surrogate (Wistuba et al., 2016) averages what the past processes and the
-target's own expect, with the uncertainty of the target's own. The transfer acquisition function
-(Wistuba et al., 2018) averages improvements instead; it is SGPT with a wider bandwidth. Both in
-their ranking variants (TST-R, TAF-R), which need no meta-features.
+The two-stage transfer surrogate (Wistuba et al., 2016) averages the expectations of the past
+processes and of the target's own, with the uncertainty of the target's own. The transfer
+acquisition function (Wistuba et al., 2018) averages improvements instead; it is SGPT with a wider
+bandwidth. Both are the ranking variants (TST-R, TAF-R), which need no meta-features.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,23 +36,23 @@ BANDWIDTH = 0.1
 
 @dataclass(frozen=True, slots=True)
 class TwoStagePosterior(Posterior):
-    """A weighted mean of expectations, as uncertain as the target's own process is."""
+    """A weighted mean of expectations, with the uncertainty of the target's own process."""
 
     own: Posterior
     past_means: Sequence[Callable[[Encoded], Floats]]
-    """Of each of M past processes: configurations -> means (len(x),)."""
+    """For each of M past processes: configurations -> means (len(x),)."""
     weights: Floats
-    """(M,), how much each past process counts; the target's own counts `PEAK`."""
+    """(M,), the weight of each past process; the weight of the target's own is `PEAK`."""
     best: float
     """The lowest of the weighted means at the trials."""
 
     def predict(self, x: Encoded) -> Prediction:
-        """The weighted mean, and the target's own standard deviation."""
+        """Return the weighted mean, and the target's own standard deviation."""
         own = self.own.predict(x)
         return Prediction(self._mix(own.mean, x), own.std)
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:
-        """The target's own draws, about the weighted mean."""
+        """Return the target's own draws, moved to the weighted mean."""
         own = self.own.predict(x).mean
         return self.own.sample(x, n, seed=seed) + (self._mix(own, x) - own)
 
@@ -73,7 +73,7 @@ class TwoStageSurrogate(Surrogate):
     past_at_trials: ExpectedLosses
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
-        """The belief after all successful trials; weights follow from those that were observed."""
+        """Return the posterior after all successful trials; observed ones decide the weights."""
         good = seen.successes()
         real = np.flatnonzero(~good.believed)
         predicted = self.past_at_trials(good.configs.x)
@@ -91,10 +91,10 @@ def _mixing(output: Callable[[Floats], Floats], voices: Voices, target: Target) 
 
 
 def tst() -> SourcesLearner:
-    """The two-stage transfer surrogate."""
+    """Make the learner of the two-stage transfer surrogate."""
     return SourcesLearner("tst", standardise, LIMITS, partial(_mixing, standardise))
 
 
 def taf() -> SourcesLearner:
-    """The transfer acquisition function."""
+    """Make the learner of the transfer acquisition function."""
     return SourcesLearner("taf", standardise, LIMITS, partial(voting, standardise, BANDWIDTH))

@@ -1,8 +1,8 @@
 """WS-GP: a Gaussian process whose first trials are the best configurations of past tasks.
 
-Feurer et al. (2015), as the copula paper's appendix B has it: one configuration a past task, and
-no meta-features. The paper leaves their order open; ours begins with those that are good on most
-past tasks, so that a short budget spends its trials well however many past tasks there are.
+Feurer et al. (2015), as in the copula paper's appendix B: one configuration for each past task,
+and no meta-features. The paper leaves their order open. Here those that are good on most past
+tasks come first, so that a short budget spends its trials well with any number of past tasks.
 """
 
 from dataclasses import dataclass
@@ -18,17 +18,17 @@ KIND = "foretune-ws-gp"
 
 @dataclass(frozen=True, slots=True)
 class WarmStartPrior(Prior):
-    """Where to begin; what follows is the plain GP."""
+    """The prior of a start list; the plain GP follows."""
 
     best: Encoded
 
     def opening(self, target: Target) -> Encoded:
-        """The best configuration of each past task, those first that are good on most tasks."""
+        """Return the best configuration of each past task, first those good on most tasks."""
         check_space(self.best.space, target)
         return self.best
 
     def surrogate(self, target: Target) -> Surrogate:
-        """The GP of the target's own trials."""
+        """Return the GP of the target's own trials."""
         check_space(self.best.space, target)
         return GaussianProcessSurrogate.on(standardise, target)
 
@@ -38,5 +38,5 @@ class WarmStartPrior(Prior):
 
 
 def warm_started_gp() -> BestOfEachLearner[WarmStartPrior]:
-    """The learner of WS-GP."""
+    """Make the learner of WS-GP."""
     return BestOfEachLearner(KIND, WarmStartPrior)

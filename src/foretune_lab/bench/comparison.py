@@ -16,26 +16,26 @@ TOGETHER = "overall"
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """How methods rank on each task; a task is one sample."""
+    """The ranks of methods on each task; a task is one sample."""
 
     name: str
-    """Of the suite, or of several together."""
+    """The name of the suite, or of several together."""
     methods: tuple[str, ...]
     ranks: Floats
-    """(methods, tasks, trials), the mean over seeds; of a lone task (methods, seeds, trials)."""
+    """(methods, tasks, trials), the mean over seeds; for a single task (methods, seeds, trials)."""
     scores: Floats
-    """(methods, tasks, trials), what the ranks compare, the mean over seeds."""
+    """(methods, tasks, trials), the values that are ranked, the mean over seeds."""
     averaging_note: str
-    """In words, over what means are taken."""
+    """What the means are taken over, in words."""
 
     @property
     def tasks(self) -> int:
-        """On how many tasks."""
+        """The number of tasks."""
         return int(self.scores.shape[1])
 
     @property
     def trials(self) -> int:
-        """After at most so many trials."""
+        """The largest number of trials."""
         return int(self.scores.shape[2])
 
     @property
@@ -44,17 +44,17 @@ class Compared:
         return len(self.methods) >= 2 and self.tasks >= 2
 
     def average_ranks(self) -> MeanCurves:
-        """Mean ranks with their 95% confidence bands."""
+        """Return the mean ranks with their 95% confidence bands."""
         return rank_curves(self.ranks)
 
     def after(self, n: int) -> Comparison:
-        """Which differences after n trials are more than chance, in the order of `ranks`."""
+        """Tell which differences after n trials are more than chance, in the order of `ranks`."""
         ranks = self.ranks[:, :, n - 1].mean(axis=1)
         return compare(self.methods, self.scores[:, :, n - 1], ranks)
 
 
 def compare_methods(curves: Curves) -> Compared:
-    """The methods on the tasks of one suite."""
+    """Compare the methods on the tasks of one suite."""
     scores = measures.scores(curves)
     return Compared(
         curves.suite,
@@ -66,9 +66,9 @@ def compare_methods(curves: Curves) -> Compared:
 
 
 def compare_over_suites(suites: Sequence[Curves]) -> Compared | None:
-    """The methods that all suites share, each task counting alike; None where that says no more.
+    """Compare the methods that all suites share; each task has the same weight.
 
-    Runs are followed as far as the shortest suite goes.
+    Returns None if that says no more. Runs are followed to the end of the shortest suite.
     """
     methods = tuple(
         name for name in suites[0].methods if all(name in curves.methods for curves in suites)

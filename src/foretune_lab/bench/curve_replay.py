@@ -24,22 +24,23 @@ from foretune.space import Encoded
 STEPS, SECONDS = "steps", "seconds"
 ROW = ["task", "method", "seed", "cost", "value", "best", "regret", "suggest_seconds"]
 SPENT = ["steps", "seconds", "clock"]
-"""Further columns, which older results do not have: other measures of what was spent so far."""
+"""Further columns, which older results do not have: other measures of the cost so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class CurveCosts:
-    """What a run on curves may spend, and what its steps cost."""
+    """The budget of a run on curves, and the cost of its steps."""
 
     budget: float
-    """In complete runs: the cost of all steps of one trial, of the median one for seconds."""
+    """The budget in complete runs: the cost of all steps of a trial, or of the median trial in
+    seconds."""
     workers: int = 1
     unit: str = STEPS
-    """`steps`, or `seconds` as they were recorded."""
+    """`steps`, or recorded `seconds`."""
     resume_cost: float = 0.0
-    """Steps (or seconds) that it costs to go on with a paused trial."""
+    """The number of steps (or seconds) that it costs to go on with a paused trial."""
     charge_thinking: bool = False
-    """Whether the seconds of a suggestion count; only with seconds."""
+    """Whether the seconds of a suggestion count; only possible with seconds."""
 
     def __post_init__(self) -> None:
         if not (self.budget > 0 and self.workers >= 1 and self.resume_cost >= 0):
@@ -66,14 +67,14 @@ class RecordedCurve:
 
     steps: Floats
     losses: Floats
-    """One for each step, minimised; NaN where the trial diverged."""
+    """One loss for each step, minimised; NaN if the trial diverged."""
     clock: Floats
-    """What the trial has cost up to each step."""
+    """The cost of the trial up to each step."""
     seconds: Floats
-    """As recorded; NaN where they are not known."""
+    """The recorded seconds; NaN if they are not known."""
 
     def spent(self, column: Floats, point: int) -> float:
-        """Return what a point has added to one of the columns above."""
+        """Return the cost that a point has added to one of the columns above."""
         return float(column[point] - (column[point - 1] if point else 0.0))
 
 
@@ -87,9 +88,9 @@ class CurveTask:
     best: float
     """The lowest loss at the end of a curve."""
     median: float
-    """The median of the losses at the end, diverged ones counting as the worst."""
+    """The median of the losses at the end; diverged ones count as the worst."""
     complete_cost: float
-    """What one complete run costs: the median over the curves that reach the largest step."""
+    """The cost of one complete run: the median over the curves that reach the largest step."""
     first_step: float
     """The smallest step above 0."""
     last_step: float
@@ -103,7 +104,7 @@ class CurveTask:
         return tuple(np.unique(steps[places]).tolist())
 
     def regret(self, loss: float) -> float:
-        """0 for the best loss at the end of a curve, 1 for the median one and for worse."""
+        """Return 0 for the best loss at the end of a curve, 1 for the median or a worse one."""
         if not math.isfinite(loss):
             return 1.0
         if self.median <= self.best:
@@ -112,7 +113,7 @@ class CurveTask:
 
 
 def curve_task(experience: Experience, name: str, unit: str = STEPS) -> CurveTask:
-    """The configurations of one task with their curves; of one that was run twice, the longer."""
+    """Return the configurations of a task with their curves; of two runs the longer one counts."""
     records = experience.task(name)
     curves = records.curves
     if curves is None or not curves.lengths.any():
@@ -161,22 +162,22 @@ def curve_task(experience: Experience, name: str, unit: str = STEPS) -> CurveTas
 
 @dataclass(slots=True)
 class CurveRun:
-    """What one method with one seed did on one task: a row for each of its decisions."""
+    """The run of one method with one seed on one task: a row for each of its decisions."""
 
     task: str
     method: str
     seed: int
     cost: list[float] = field(default_factory=list)
-    """Spent when the decision had been carried out, in complete runs."""
+    """The cost when the decision had been carried out, in complete runs."""
     value: list[float] = field(default_factory=list)
     """The loss that was reached."""
     best: list[float] = field(default_factory=list)
     regret: list[float] = field(default_factory=list)
     suggest_seconds: list[float] = field(default_factory=list)
     steps: list[float] = field(default_factory=list)
-    """All steps that were paid for so far."""
+    """The number of all steps that were paid for so far."""
     seconds: list[float] = field(default_factory=list)
-    """The recorded seconds of these steps; NaN where they are not known."""
+    """The recorded seconds of these steps; NaN if they are not known."""
     clock: list[float] = field(default_factory=list)
     """The time on the clock that the workers share, in complete runs."""
 
@@ -213,7 +214,7 @@ class _Event:
 
 
 class CurveTuner(Protocol):
-    """What a replay asks and tells: an `Optimizer`, or a baseline with the same three methods."""
+    """What a replay calls: an `Optimizer`, or a baseline with the same three methods."""
 
     def ask(self) -> list[Suggestion]:
         """Suggest a new configuration, or a paused one that goes on."""
@@ -331,10 +332,10 @@ def play_on_curves(
 
 
 def regret_at(run: Any, budgets: Sequence[float] | Floats, against: str = "cost") -> Floats:
-    """(number of budgets,), the regret when that much had been spent; 1 before the first trial.
+    """Return (number of budgets,), the regret at each cost; 1 before the first trial.
 
-    run: a frame or a `CurveRun` with `regret` and what was spent, in the order of decisions.
-    against: which of its columns says what was spent.
+    run: a frame or a `CurveRun` with `regret` and the columns of cost, in the order of decisions.
+    against: the column of the cost.
     """
     spent = np.asarray(getattr(run, against), dtype=float)
     reached = np.minimum.accumulate([1.0, *np.asarray(run.regret, dtype=float)])

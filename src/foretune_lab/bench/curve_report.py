@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COSTS = (1.0, 2.0, 5.0, 10.0, 20.0)
-"""After how many complete runs tables look."""
+"""The numbers of complete runs that tables look at."""
 UNITS = {
     "cost": "the cost of n complete runs",
     "steps": "n steps",
     "seconds": "n recorded seconds",
     "clock": "n complete runs on the clock",
 }
-"""What reports can look at, and in which words."""
+"""The units of cost that reports can look at, in words."""
 DRAWN = 200
-"""At this many costs lines are drawn."""
+"""The number of costs that a line is drawn through."""
 CHEAPEST = 0.1
 """The smallest cost that is drawn, in complete runs."""
 
@@ -54,13 +54,13 @@ class CurveScores:
     costs: Floats
     """The costs that are looked at, ascending, in the unit of `against`."""
     against: str
-    """The column that says what was spent: `cost` (complete runs), `steps`, `seconds`, `clock`."""
+    """The column of the cost: `cost` (complete runs), `steps`, `seconds`, `clock`."""
     regrets: Floats
     """(methods, tasks, seeds, costs)"""
     areas: Floats
     """(methods, tasks, seeds), the mean regret over all costs up to the budget."""
     suggest_seconds: Floats
-    """(methods,), the mean of a decision."""
+    """(methods,), the mean seconds of a decision."""
 
     @property
     def by_task(self) -> Floats:
@@ -69,7 +69,7 @@ class CurveScores:
 
     @property
     def averaging_note(self) -> str:
-        """What means are taken over, in words."""
+        """What the means are taken over, in words."""
         return f"{count_text(len(self.grid.tasks), 'task')} and " + count_text(
             len(self.grid.seeds), "seed"
         )
@@ -139,7 +139,7 @@ def curve_scores(
 
 
 def _largest_cost(results: Results, curves: CurveSettings, against: str) -> float:
-    """Return the budget or, in another unit, the most that every run has spent."""
+    """Return the budget or, in another unit, the largest cost that every run has reached."""
     if against == "cost":
         return curves.costs.budget
     if against not in results.rows or results.rows[against].isna().any():
@@ -244,7 +244,7 @@ def _figure(scores: CurveScores) -> "Figure":
 
 
 def _with_spread(by_task: Floats, decimals: int) -> list[list[str]]:
-    """Means over tasks of (methods, tasks, columns) with half of their 95% intervals, as text."""
+    """Return means over tasks of (methods, tasks, columns), with half of their 95% intervals."""
     return [
         [
             f"{mean:.{decimals}f} ± " + ("-" if np.isnan(half) else f"{half:.{decimals}f}")

@@ -10,16 +10,17 @@ from foretune_lab.bench.curve_replay import CurveCosts, CurveTask
 
 @dataclass(frozen=True, slots=True)
 class CurveSettings:
-    """What a run may spend, and at which steps policies compare trials."""
+    """The budget of a run, and the steps at which policies compare trials."""
 
     costs: CurveCosts
     first_step: float | None = None
-    """None: the largest step of a task divided by eta to the power of 3, at least its first."""
+    """None means the largest step of a task divided by eta to the power of 3, at least its first
+    step."""
     eta: float = 3.0
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "CurveSettings":
-        """Read what `dataclasses.asdict` gave, after a journey through JSON."""
+        """Read what `dataclasses.asdict` gave and JSON has stored."""
         return cls(**{**plain, "costs": CurveCosts(**plain["costs"])})
 
     def flat(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What competes in a replay: a method, and on learning curves a stopping policy beside it."""
+"""The competitors in a replay: a method, and on learning curves a stopping policy beside it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,24 +24,24 @@ def _power_laws(seed: int) -> StepModel:
 
 
 STEP_MODELS: dict[str, Callable[[int], StepModel]] = {"dyhpo": _dyhpo, "dpl": _power_laws}
-"""Makers (seed) of the models of tuners that decide about each few steps, by name."""
+"""Makers (seed) of the models of tuners that decide after every few steps, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entrant:
-    """One competitor, under the name that stands in results."""
+    """One competitor, under its name in results."""
 
     name: str
     method: Method
-    """It proposes configurations."""
+    """The method that proposes configurations."""
     policy: str = NO_STOP
-    """It stops or pauses trials."""
+    """The policy that stops or pauses trials."""
     step_model: str | None = None
-    """It decides about each few steps, instead of the method and the policy."""
+    """The model that decides after every few steps, instead of the method and the policy."""
 
 
 def find_entrant(name: str, *, on_curves: bool) -> Entrant:
-    """Find the competitor of a name.
+    """Find the competitor with a name.
 
     On curves a name is that of a method (complete runs), of a stopping policy (random
     configurations with it), METHOD+POLICY, or a model of `STEP_MODELS`. Elsewhere it is that of a

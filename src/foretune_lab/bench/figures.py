@@ -1,4 +1,4 @@
-"""The figures of a report: what is drawn of a suite, and of methods compared over tasks."""
+"""The figures of a report: one suite, and methods compared over tasks."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PANELS = 3
-"""So many tasks have a panel of their own in the figure of fronts."""
+"""The number of tasks that have their own panel in the figure of fronts."""
 
 
 def figures_of_suite(curves: Curves) -> "dict[str, Figure]":
-    """How far the methods come on one suite, by name."""
+    """Return the figures, by name, of the progress of the methods on one suite."""
     if len(curves.objectives) == 1:
         drawn = {"adtm": _distance_figure(curves), "regret": _regret_figure(curves)}
     else:
@@ -33,7 +33,7 @@ def figures_of_suite(curves: Curves) -> "dict[str, Figure]":
 
 
 def figures_of_ranks(methods: Compared, checkpoints: Sequence[int]) -> "dict[str, Figure]":
-    """Average ranks over trials, and a critical-difference diagram at each checkpoint, by name."""
+    """Return the figures, by name, of average ranks, with a diagram for each checkpoint."""
     drawn = {f"{methods.name}-rank": _rank_figure(methods)}
     if methods.testable:
         for n in checkpoints:
@@ -42,7 +42,7 @@ def figures_of_ranks(methods: Compared, checkpoints: Sequence[int]) -> "dict[str
 
 
 def distance_curves(curves: Curves) -> list[PlotLine]:
-    """ADTM of each method with its 95% band over tasks, and of exact random search."""
+    """Draw ADTM of each method with its 95% band over tasks, and of exact random search."""
     distances = measures.distances(curves)
     band = bootstrap_band(distances.mean(axis=2) if len(curves.tasks) > 1 else distances[:, 0])
     lines = [
@@ -107,7 +107,7 @@ def _hypervolume_figure(curves: Curves) -> "Figure":
 
 
 def _front_figure(curves: Curves) -> "Figure":
-    """The fronts of each method's median run on the first tasks, in the metrics' own values."""
+    """Draw the fronts of each method's median run on the first tasks, in unscaled values."""
     metrics = [
         Metric(name, Direction(direction))
         for name, direction in zip(curves.objectives, curves.settings.directions, strict=True)

@@ -14,7 +14,7 @@ from foretune_lab.bench.results import Curves
 
 
 def distances(curves: Curves) -> Floats:
-    """DTM of every run: (methods, tasks, seeds, trials)."""
+    """Return DTM of every run: (methods, tasks, seeds, trials)."""
     best = curves.best
     by_task = [
         distance_to_minimum(best[:, task], np.array([pool.low, pool.high]))
@@ -24,7 +24,7 @@ def distances(curves: Curves) -> Floats:
 
 
 def random_distances(curves: Curves) -> Floats:
-    """DTM of exact random search: (tasks, trials)."""
+    """Return DTM of exact random search: (tasks, trials)."""
     by_task = [
         distance_to_minimum(pool.random[: curves.trials], np.array([pool.low, pool.high]))
         for pool in curves.pools
@@ -33,19 +33,19 @@ def random_distances(curves: Curves) -> Floats:
 
 
 def improvements(curves: Curves) -> Floats:
-    """The improvement over exact random search on each task: (methods, tasks).
+    """Return the improvement over exact random search on each task: (methods, tasks).
 
-    Averaging the distances of the replicates equals taking the distance of their average, as the
-    definition has it, but keeps a distance of exactly 0 free of rounding.
+    Averaging the distances of the replicates equals taking the distance of their average, as in the
+    definition, but a distance of exactly 0 stays free of rounding.
     """
     return improvement_over_random(mean_over_seeds(distances(curves)), random_distances(curves))
 
 
 def errors(curves: Curves) -> Floats | None:
-    """The best of every run as a non-negative error, or None where the metric cannot be one.
+    """Return the best of every run as a non-negative error; None if the metric cannot be one.
 
-    Losses that are never negative are errors as they are; of a maximised score between 0 and 1,
-    such as accuracy, the error is what is missing to 1.
+    Losses that are never negative are errors already. For a maximised score between 0 and 1, such
+    as accuracy, the error is the difference to 1.
     """
     worst = np.array([pool.high for pool in curves.pools])[None, :, None, None]
     best = np.where(np.isnan(curves.best), worst, curves.best)
@@ -58,10 +58,10 @@ def errors(curves: Curves) -> Floats | None:
 
 
 def missing_hypervolume(curves: Curves) -> Floats:
-    """The hypervolume error of every run as a share of its pool's: (methods, tasks, seeds, trials).
+    """Return the hypervolume error as a share of its pool's: (methods, tasks, seeds, trials).
 
-    The share makes tasks comparable, as DTM does for one objective. After the pool is used up,
-    the error stays.
+    The share makes tasks comparable, as DTM does for one objective. After the pool is used up, the
+    error stays.
     """
     shares = np.empty(curves.values.shape[:-1])
     for task, pool in enumerate(curves.pools):
@@ -74,5 +74,5 @@ def missing_hypervolume(curves: Curves) -> Floats:
 
 
 def scores(curves: Curves) -> Floats:
-    """What ranks compare, lower is better: the distance, or the hypervolume error for several."""
+    """Return what ranks compare, lower is better: the distance or the hypervolume error."""
     return distances(curves) if len(curves.objectives) == 1 else missing_hypervolume(curves)

@@ -1,8 +1,8 @@
 """The measures of the papers, as pure functions of arrays of minimised losses.
 
-A failed trial is NaN and never counts as a value. Where a run has no success yet, or a random
-draw would meet a failed configuration, the pool's worst loss stands in, so that methods and the
-exact random search are judged alike.
+A failed trial is NaN and never counts as a value. The pool's worst loss replaces it if a run has no
+success yet, or if a random draw would meet a failed configuration. Therefore methods and the exact
+random search are judged in the same way.
 """
 
 from dataclasses import dataclass
@@ -16,36 +16,36 @@ NEXT_TO_IMPOSSIBLE = 1e-200
 
 
 def best_so_far(values: Floats) -> Floats:
-    """The lowest loss up to each trial along the last axis; NaN before the first success."""
+    """Return the lowest loss up to each trial along the last axis; NaN before the first success."""
     best: Floats = np.fmin.accumulate(values, axis=-1)
     return best
 
 
 def mean_over_seeds(values: Floats) -> Floats:
-    """The mean over seeds of (methods, tasks, seeds, ...), equal for equal values in any order.
+    """Return the mean over seeds of (methods, tasks, seeds, ...), in any order of values.
 
-    A sum of floats depends on their order, and methods that met the same losses with other seeds
-    would not tie.
+    A sum of floats depends on their order. Without this, methods that met the same losses with
+    other seeds would not tie.
     """
     mean: Floats = np.sort(values, axis=2).mean(axis=2)
     return mean
 
 
 def random_search_minimum(pool_losses: Floats, trials: int) -> Floats:
-    """The exact expected minimum after 1..`trials` draws without replacement: (trials,).
+    """Return the exact expected minimum after 1..`trials` draws without replacement: (trials,).
 
-    With the losses sorted, the minimum after t draws exceeds the k-th of n exactly when all draws
-    come from the n - k others. Summing the gaps between neighbours, each weighted with that
-    probability, adds only non-negative terms and makes ties gaps of zero.
+    With sorted losses, the minimum after t draws exceeds the k-th of n exactly if all draws come
+    from the n - k others. The sum over the gaps between neighbours, each weighted with that
+    probability, adds only non-negative terms, and ties are gaps of zero.
     """
     losses = np.sort(_failures_as_worst(pool_losses))
     n = len(losses)
     gaps, below = np.diff(losses), np.arange(1, n)
-    beyond = np.ones(n - 1)  # the probability that all draws so far rank above `below`
+    beyond = np.ones(n - 1)  # The probability that all draws so far rank above `below`.
     expected = np.full(trials, losses[0])
     for drawn in range(min(trials, n)):
         beyond *= np.maximum(n - below - drawn, 0) / (n - drawn)
-        # What is next to impossible adds nothing, and numbers that small are slow to reckon with.
+        # A tiny probability adds nothing, and numbers that small are slow to compute with.
         likely = int(np.count_nonzero(beyond > NEXT_TO_IMPOSSIBLE))
         beyond, below, gaps = beyond[:likely], below[:likely], gaps[:likely]
         expected[drawn] += gaps @ beyond
@@ -53,10 +53,10 @@ def random_search_minimum(pool_losses: Floats, trials: int) -> Floats:
 
 
 def distance_to_minimum(best: Floats, pool_losses: Floats) -> Floats:
-    """DTM: how far `best` is from the pool's minimum, as a share of the pool's range.
+    """Return DTM, the distance of `best` to the pool's minimum as a share of the pool's range.
 
-    HPO-B calls it normalised regret. Any shape of `best` is kept. NaN, which is no success yet, is
-    at distance 1; on a constant pool every configuration is optimal and the distance is 0.
+    HPO-B calls it normalised regret. The shape of `best` is kept. NaN, which means no success yet,
+    has distance 1. On a constant pool every configuration is optimal, and the distance is 0.
     """
     low, high = np.nanmin(pool_losses), np.nanmax(pool_losses)
     if low == high:
@@ -65,16 +65,16 @@ def distance_to_minimum(best: Floats, pool_losses: Floats) -> Floats:
 
 
 def average_distance_to_minimum(distances: Floats) -> Floats:
-    """ADTM: the mean over tasks of (tasks, ..., trials) distances."""
+    """Return ADTM, the mean over tasks of (tasks, ..., trials) distances."""
     mean: Floats = distances.mean(axis=0)
     return mean
 
 
 def improvement_over_random(distance: Floats, distance_random: Floats) -> Floats:
-    """The mean over trials, the last axis, of (DTM_RS - DTM) / DTM_RS.
+    """Return the mean over trials, the last axis, of (DTM_RS - DTM) / DTM_RS.
 
-    `distance` is already averaged over replicates. Once random search is certain to have found
-    the minimum there is no share to win, and a trial adds 0: also one of an optimiser that
+    `distance` is already averaged over replicates. When random search is certain to have found the
+    minimum, there is no share to win, and a trial adds 0. This also holds for an optimiser that
     searches more than the pool and has not found it.
     """
     share = np.zeros(np.broadcast_shapes(np.shape(distance), np.shape(distance_random)))
@@ -94,10 +94,10 @@ class MeanCurves:
 
 
 def ranks_by_task(best: Floats, *, seeds_as_tasks: bool = True) -> Floats:
-    """Mean ranks of the methods over seeds, from `best` (methods, tasks, seeds, trials).
+    """Return mean ranks of the methods over seeds, from `best` (methods, tasks, seeds, trials).
 
-    Rank 1 is the lowest loss, ties share their mean rank, no success yet ranks last. The result
-    is (methods, tasks, trials); where there is one task only, its seeds stand in for tasks.
+    Rank 1 is the lowest loss, ties share their mean rank, and no success yet ranks last. The result
+    is (methods, tasks, trials). If there is only one task, its seeds count as tasks.
     """
     ranks: Floats = stats.rankdata(np.where(np.isnan(best), np.inf, best), axis=0)
     alone = ranks.shape[1] == 1 and seeds_as_tasks
@@ -105,10 +105,10 @@ def ranks_by_task(best: Floats, *, seeds_as_tasks: bool = True) -> Floats:
 
 
 def rank_curves(ranks: Floats) -> MeanCurves:
-    """Average ranks over tasks of (methods, tasks, trials), with Student's t interval.
+    """Return average ranks over tasks of (methods, tasks, trials), with Student's t interval.
 
     Seeds of one task are not independent of each other, so a task is one sample. The band stays
-    among the ranks that there are; of one sample it is NaN.
+    within the possible ranks. For one sample it is NaN.
     """
     mean = ranks.mean(axis=1)
     half = half_width(ranks)
@@ -116,7 +116,7 @@ def rank_curves(ranks: Floats) -> MeanCurves:
 
 
 def half_width(samples: Floats) -> Floats:
-    """Half of Student's 95% interval for the mean over axis 1; NaN of one sample."""
+    """Return half of Student's 95% interval for the mean over axis 1; NaN for one sample."""
     n = samples.shape[1]
     if n == 1:
         return np.full(np.delete(samples.shape, 1), np.nan)
@@ -125,10 +125,10 @@ def half_width(samples: Floats) -> Floats:
 
 
 def bootstrap_band(samples: Floats, *, draws: int = 1000, seed: int = 0) -> MeanCurves:
-    """The mean over tasks of (methods, tasks, trials), with the bootstrap's 95% interval.
+    """Return the mean over tasks of (methods, tasks, trials), with the bootstrap's 95% interval.
 
-    Unlike Student's interval it never reaches below the lowest sample, so that it can be shown on
-    a logarithmic axis.
+    Unlike Student's interval it never reaches below the lowest sample, so it can be shown on a
+    logarithmic axis.
     """
     rng = np.random.default_rng(seed)
     n = samples.shape[1]
@@ -139,10 +139,10 @@ def bootstrap_band(samples: Floats, *, draws: int = 1000, seed: int = 0) -> Mean
 
 
 def hypervolume(points: Floats, reference: Floats) -> float:
-    """The exact volume dominated by the (n, objectives) points, up to the reference point.
+    """Return the exact volume dominated by the (n, objectives) points, up to the reference point.
 
-    Slices the volume along the last objective and recurses, which is fast for 2 objectives and
-    fair for 3 or 4.
+    It slices the volume along the last objective and recurses, which is fast for 2 objectives and
+    acceptable for 3 or 4.
     """
     inside = points[(points < reference).all(axis=1)]
     if len(inside) == 0:
@@ -160,9 +160,9 @@ def hypervolume(points: Floats, reference: Floats) -> float:
 
 
 def hypervolume_error(history: Floats, pool_front: Floats, reference: Floats) -> Floats:
-    """The hypervolume still missing to that of the pool's front after each trial: (trials,).
+    """Return the difference to the hypervolume of the pool's front after each trial: (trials,).
 
-    `history` (trials, objectives) holds NaN rows for failures; the reference point is the maximum
+    `history` (trials, objectives) holds NaN rows for failures. The reference point is the maximum
     of each objective over the pool.
     """
     whole = hypervolume(pool_front, reference)
@@ -178,5 +178,5 @@ def hypervolume_error(history: Floats, pool_front: Floats, reference: Floats) ->
 
 
 def _failures_as_worst(pool_losses: Floats) -> Floats:
-    """The pool with its failed configurations at its worst loss."""
+    """Return the pool; its failed configurations get its worst loss."""
     return np.where(np.isnan(pool_losses), np.nanmax(pool_losses), pool_losses)

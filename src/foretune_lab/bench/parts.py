@@ -1,7 +1,7 @@
 """The finished runs of an unfinished replay: a folder of small files beside the output.
 
-Each run is written in one step when it ends, so that whatever stops a replay costs only the runs
-that were under way.
+Each run is written in one step when it ends. If a replay is stopped, only the runs that had not
+ended are lost.
 """
 
 import hashlib
@@ -37,17 +37,17 @@ class Parts:
 
     @classmethod
     def beside(cls, out: Path) -> "Parts":
-        """The folder that belongs to an output file."""
+        """Return the folder that belongs to an output file."""
         return cls(out.with_name(f"{out.name}.parts"))
 
     @property
     def experience(self) -> Path:
-        """Where the experience lies that worker processes read."""
+        """The file of the experience that worker processes read."""
         return self.folder / _EXPERIENCE
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Let one replay at a time in: two would take each other's runs away."""
+        """Let one replay in at a time, because two would delete each other's runs."""
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         path = self.folder.with_suffix(".lock")
         lock = _lock(path)
@@ -60,11 +60,11 @@ class Parts:
             )
         with lock:
             if not (self.folder / _SETTINGS).exists():
-                self.remove()  # the rest of a removal that was cut short: of whatever settings
+                self.remove()  # This is the rest of an interrupted removal, with any settings.
             try:
                 yield
             finally:
-                with suppress(OSError):  # Windows keeps a file that is open
+                with suppress(OSError):  # Windows keeps a file that is open.
                     path.unlink()
 
     def check(self, settings: ReplaySettings) -> None:
@@ -75,7 +75,7 @@ class Parts:
         try:
             earlier = ReplaySettings.from_dict(json.loads(begun.read_text(encoding="utf-8")))
             difference = settings.difference(earlier)
-        except (ValueError, TypeError, LookupError):  # of another version, or spoilt
+        except (ValueError, TypeError, LookupError):  # It is from another version, or damaged.
             difference = "settings that cannot be read"
         if difference:
             raise UsageError(
@@ -99,28 +99,28 @@ class Parts:
         replace_file(self.folder / f"run-{key}.parquet", lambda path: pq.write_table(rows, path))
 
     def count(self) -> int:
-        """How many runs are finished."""
+        """Return the number of finished runs."""
         return sum(1 for _ in self.folder.glob(_RUNS))
 
     def rows(self) -> pd.DataFrame | None:
-        """The rows of all finished runs, or None where there are none."""
+        """Return the rows of all finished runs; None if there are none."""
         files = sorted(self.folder.glob(_RUNS))
         if not files:
             return None
-        # Opened one by one: `read_table` spends three times as long on finding out what it reads.
+        # One by one, because `read_table` takes three times as long to see what it reads.
         tables = [pq.ParquetFile(file).read() for file in files]
         frame: pd.DataFrame = pa.concat_tables(tables).to_pandas()
         return frame
 
     def remove(self) -> None:
-        """Delete the folder, once its runs stand in the output."""
+        """Delete the folder, after its runs are in the output."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _lock(path: Path) -> IO[bytes] | None:
-    """The lock of the file at `path`; None where another process has it.
+    """Take the lock of the file at `path`; return None if another process has it.
 
-    Whoever ends removes the file, and one that was opened just before locks nobody out.
+    The process that ends removes the file. A process that opened it just before locks nobody out.
     """
     while (lock := try_lock(path)) is not None:
         with suppress(FileNotFoundError):

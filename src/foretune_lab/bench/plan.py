@@ -1,4 +1,4 @@
-"""What a replay has to do: which tasks are held out, which runs learn and begin together."""
+"""The plan of a replay: which tasks are held out, and which runs learn and begin together."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -23,7 +23,7 @@ class RunPlan:
     task: str
     seed: int
     start: tuple[int, ...] | None = None
-    """Rows of the experience's configurations to begin with; None for the method's own way."""
+    """Rows of the experience's configurations to begin with; None for the method's own start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +33,18 @@ class Group:
     method: str
     """The name of the competitor in results."""
     split: Split | None
-    """Whose training and validation tasks are learnt from; None for methods that do not learn."""
+    """The split whose training and validation tasks are learnt from; None for methods without
+    learning."""
     runs: tuple[RunPlan, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """The splits, as far as their test tasks are to be replayed."""
+    """The splits, reduced to the test tasks that are replayed."""
 
     splits: tuple[Split, ...]
     tasks: int
-    """How many tasks could be replayed, of which the splits may hold a part."""
+    """The number of tasks that could be replayed; the splits may hold a part of them."""
 
 
 def plan_held_out(
@@ -53,7 +54,7 @@ def plan_held_out(
     tasks: Sequence[str] | None = None,
     limit: int | None = None,
 ) -> HeldOut:
-    """What the split of this name holds out, or `tasks` of it, or `limit` of these at random."""
+    """Plan the tasks that this split holds out, or `tasks` of them, or `limit` random ones."""
     splits = find_splits(experience, name)
     test = [task for split in splits for task in split.test]
     usable = _usable(experience, test, start)
@@ -100,9 +101,9 @@ def groups_of(
     done: Collection[tuple[str, str, int]],
     progress: Progress = SILENT,
 ) -> list[Group]:
-    """Runs that learn alike stand together, in as many groups as keep all jobs busy.
+    """Group the runs that learn the same, in as many groups as keep all jobs busy.
 
-    Runs that are `done`, as (task, method, seed), are left out.
+    Runs in `done`, as (task, method, seed), are left out.
     """
     shares = _shares(seeds, math.ceil(jobs / len(splits)))
     methods = [entrant.name for entrant in entrants]
@@ -124,7 +125,7 @@ def _groups_of_split(
     begun: Beginnings,
     missing: Collection[tuple[str, str, int]],
 ) -> list[Group]:
-    """Shares of the seeds for a method that learns; single tasks for one that does not."""
+    """Return shares of the seeds for a method that learns, otherwise single tasks."""
     name, learns = entrant.name, entrant.method.transfers
     units = (
         [[(task, seed) for task in split.test for seed in share] for share in shares]
@@ -139,7 +140,7 @@ def _groups_of_split(
 
 
 def _usable(experience: Experience, tasks: Sequence[str], start: Start) -> dict[str, None]:
-    """The tasks that can be replayed at all, in their order."""
+    """Return the tasks that can be replayed at all, in their order."""
     succeeded = np.isfinite(experience.losses).all(axis=1)
     alive = {experience.tasks[place] for place in np.unique(experience.task_index[succeeded])}
     return {

@@ -1,4 +1,4 @@
-"""The recorded configurations of one task, and what a report must know about them."""
+"""The recorded configurations of one task, and the facts about them that a report needs."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,19 +13,19 @@ from foretune_lab.bench.metrics import random_search_minimum
 
 @dataclass(frozen=True, slots=True)
 class TaskPool:
-    """What can be chosen on one task, each configuration once, and what it gives."""
+    """The configurations that can be chosen on one task, each of them once, and their losses."""
 
     task: str
     configs: Encoded
     losses: Floats
-    """(n, objectives), minimised; a row of NaN where the evaluation failed."""
+    """(n, objectives), minimised; a row of NaN if the evaluation failed."""
 
 
 def pool_of(experience: Experience, task: str) -> TaskPool:
-    """The pool of one task that has a success.
+    """Return the pool of one task that has a success.
 
-    A configuration that was recorded more than once counts at its highest fidelity, and there
-    with the mean of its successes.
+    If a configuration was recorded more than once, it counts at its highest fidelity, with the mean
+    of its successes there.
     """
     records = experience.task(task)
     chosen, place = np.unique(records.config_index, return_inverse=True)
@@ -39,7 +39,7 @@ def pool_of(experience: Experience, task: str) -> TaskPool:
 
 @dataclass(frozen=True, slots=True)
 class PoolFacts:
-    """What the metrics need to know of a pool, small enough to travel with the results."""
+    """The facts about a pool that the metrics need, small enough to be stored with the results."""
 
     size: int
     low: float
@@ -53,7 +53,7 @@ class PoolFacts:
     """(objectives,), the maximum of each."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain numbers and lists, for JSON."""
+        """Return plain numbers and lists, for JSON."""
         return {
             "size": self.size,
             "low": self.low,
@@ -77,7 +77,7 @@ class PoolFacts:
 
 
 def facts_of(pool: TaskPool, trials: int) -> PoolFacts:
-    """What a report of `trials` trials must know about the pool."""
+    """Return what a report of `trials` trials must know about the pool."""
     first = pool.losses[:, 0]
     return PoolFacts(
         size=len(first),

@@ -47,27 +47,27 @@ def replay(  # noqa: PLR0913 - one argument a choice of the user
 ) -> Results:
     """Let each method tune each task from its recorded configurations, and write the results.
 
-    The records of a replayed task never reach what learns: with leave-one-out, methods learn from
-    all other tasks; with folds, from the tasks of the other folds; with a named split, from its
-    training and validation tasks. A replay that was interrupted goes on where it stopped, and one
-    that is finished can be extended by methods, tasks and seeds. With several jobs, worker
-    processes are spawned, so a script must guard its own start with `if __name__ == "__main__"`,
-    and add methods of its own to `METHODS` outside of that guard, or bring them by an entry point
+    The records of a replayed task are never used for learning. With leave-one-out, methods learn
+    from all other tasks; with folds, from the tasks of the other folds; with a named split, from
+    its training and validation tasks. An interrupted replay goes on where it stopped. A finished
+    one can be extended by methods, tasks and seeds. With several jobs, worker processes are
+    spawned. A script must therefore guard its own start with `if __name__ == "__main__"`, and add
+    its own methods to `METHODS` outside of that guard, or provide them by an entry point
     (`search.plugins`).
 
-    Networks that are trained for several seeds at once come out a little different than one by
-    one, so runs of such methods may vary with the seeds that are played together and with the
-    number of jobs.
+    Networks that are trained for several seeds at once differ a little from those trained one by
+    one. Runs of such methods may therefore vary with the seeds that are played together and with
+    the number of jobs.
 
     Arguments:
         trials: how many trials a run has, without `curves`.
         curves: play on learning curves, where the budget of a run is its cost.
         seeds: how many, or which.
-        tasks: which tasks to replay; all that the split holds out where None.
-        tasks_limit: at most so many of these, drawn at random.
+        tasks: which tasks to replay. Default: all that the split holds out.
+        tasks_limit: at most this number of these, drawn at random.
         split: `leave-one-out`, `5-fold` (`5-fold:7` for other folds), or a recorded name.
         start: what all runs begin with: see `Start`.
-        objectives: names of metrics; the experience's first where None.
+        objectives: names of metrics. Default: the experience's first.
         suite: a name for this collection of tasks in reports.
     """
     seeds = tuple(range(seeds)) if isinstance(seeds, int) else tuple(dict.fromkeys(seeds))
@@ -77,7 +77,7 @@ def replay(  # noqa: PLR0913 - one argument a choice of the user
     if tasks_limit is not None:
         _check_counts(tasks_limit=tasks_limit)
     begin = Start.parse(start)
-    # Compact as the file is that workers read: runs begin with rows of its configurations.
+    # Compact, like the file that workers read: runs begin with rows of its configurations.
     names = list(objectives or [experience.metrics[0].name])
     experience = experience.with_metrics(names).compact()
     settings = _settings(experience, suite, trials, split, begin, curves)
@@ -88,7 +88,7 @@ def replay(  # noqa: PLR0913 - one argument a choice of the user
     if curves is not None:
         _check_curves(experience, curves, held)
     parts = Parts.beside(out)
-    _earlier(out, parts, settings)  # what is refused leaves not even a lock behind
+    _earlier(out, parts, settings)  # If something is refused, not even a lock is left behind.
     with parts.alone():
         earlier = _earlier(out, parts, settings)
         groups = groups_of(
@@ -112,10 +112,9 @@ def replay(  # noqa: PLR0913 - one argument a choice of the user
 
 
 def fingerprint_of_notes(experience: Experience, split: str, start: Start) -> str:
-    """Equal where runs use equal notes beside the evaluations; empty where they use none.
+    """Return a text that is equal for equal notes beside the evaluations; empty without notes.
 
-    Such notes are a split that came with the experience, recorded initial designs, and
-    meta-features.
+    Notes are a split that came with the experience, recorded initial designs, and meta-features.
     """
     used = {
         "split": experience.splits.get(split),
@@ -132,13 +131,13 @@ def fingerprint_of_notes(experience: Experience, split: str, start: Start) -> st
 
 
 def _plain(content: object) -> object:
-    """What JSON can hold, of mappings and arrays of any kind."""
+    """Return mappings and arrays of any kind as values that JSON can hold."""
     if isinstance(content, Mapping):
         return dict(content)
     return np.asarray(content).tolist()
 
 
-# What is to be done
+# The work to do
 
 
 def _check_counts(**counts: int) -> None:
@@ -217,11 +216,11 @@ def _check_entrant(entrant: Entrant, settings: ReplaySettings, held: HeldOut) ->
         )
 
 
-# What has been done
+# The work that is done
 
 
 def _earlier(out: Path, parts: Parts, settings: ReplaySettings) -> Results | None:
-    """Finished results that this replay extends, made with equal settings."""
+    """Return finished results that this replay extends, made with equal settings."""
     parts.check(settings)
     if out.is_dir():
         raise UsageError(
@@ -246,7 +245,7 @@ def _earlier(out: Path, parts: Parts, settings: ReplaySettings) -> Results | Non
 
 
 def _done(earlier: Results | None, parts: Parts) -> set[tuple[str, str, int]]:
-    """The runs that need not be done again."""
+    """Return the runs that need not be done again."""
     rows = parts.rows()
     done = earlier.runs if earlier is not None else set()
     return done if rows is None else done | list_finished_runs(rows)
@@ -259,10 +258,10 @@ def _merge_results(
     parts: Parts,
     held_out_tasks: int,
 ) -> Results:
-    """All rows, and what a report must know about the tasks they are of."""
+    """Return all rows, and what a report must know about their tasks."""
     rows = parts.rows()
     if earlier is not None and rows is not None:
-        # A stop between writing the output and removing the parts leaves runs in both.
+        # After a stop between writing the output and removing the parts, runs are in both.
         rows = rows[~pd.MultiIndex.from_frame(rows[RUN]).isin(earlier.runs)]
     tables = [
         table for table in (None if earlier is None else earlier.rows, rows) if table is not None

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 CHECKPOINTS = (5, 10, 25, 50, 100)
 TASKS_IN_TERMINAL = 20
-"""Tables with one row a task are shown up to this many tasks, and always written to files."""
+"""Tables with one row for each task are shown up to this number of tasks, and always written."""
 
 
 @dataclass(frozen=True, slots=True)
 class BenchReport:
-    """What was found, as text, and where the files are."""
+    """The findings as text, and the places of the files."""
 
     tables: tuple[TextTable, ...]
     text: str
-    """For the terminal: the tables, and a plot of each suite."""
+    """The text for the terminal: the tables, and a plot of each suite."""
     page: Path
     figures: tuple[Path, ...]
 
@@ -46,15 +46,15 @@ def report(
     against: str = "cost",
     figures: bool = True,
 ) -> BenchReport:
-    """Write `report.md`, one CSV a table and one PNG and SVG a figure into the folder `out`.
+    """Write `report.md`, a CSV for each table, and a PNG and an SVG for each figure into `out`.
 
     Arguments:
         results: files that `replay` has written; those of one suite are joined.
-        at: after how many trials tables and diagrams look (`CHECKPOINTS` where None), or after
-            how many complete runs on learning curves (`COSTS` where None).
-        methods: which to compare, in this order; all, in the registry's order, where None.
-        baseline: what RED compares with; `random`, or else the first method, where None.
-        against: on learning curves what is spent: `cost` (complete runs), `steps`, `seconds`, or
+        at: after how many trials tables and diagrams look (default: `CHECKPOINTS`), or after how
+            many complete runs on learning curves (default: `COSTS`).
+        methods: which to compare, in this order. Default: all, in the registry's order.
+        baseline: the method that RED compares with. Default: `random`, or the first method.
+        against: the unit of cost on learning curves: `cost` (complete runs), `steps`, `seconds`, or
             `clock` (complete runs, on the clock of several workers).
         figures: False to write tables only, which takes much less time.
     """
@@ -156,7 +156,7 @@ def _page(tables: Sequence[TextTable], figures: Sequence[Path]) -> str:
 
 
 def _whole(at: Sequence[float]) -> list[int]:
-    """The checkpoints as numbers of trials."""
+    """Return the checkpoints as numbers of trials."""
     for number in at:
         if number != int(number):
             raise UsageError(
@@ -170,7 +170,7 @@ def _whole(at: Sequence[float]) -> list[int]:
 
 
 def _within(trials: Sequence[int], last: int) -> list[int]:
-    """The checkpoints that the runs reach, and their last trial in place of those beyond it."""
+    """Return the checkpoints that the runs reach; the last trial replaces those beyond it."""
     for n in trials:
         if n < 1:
             raise UsageError(

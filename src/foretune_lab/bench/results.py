@@ -1,4 +1,4 @@
-"""Results of a replay: one Parquet file a suite, holding all that a report needs."""
+"""Results of a replay: one Parquet file for each suite, with all that a report needs."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ _METADATA_KEY = b"foretune.results"
 
 @dataclass(frozen=True, slots=True)
 class ReplaySettings:
-    """What must be equal for runs to stand in one file."""
+    """The settings that must be equal for runs to be in one file."""
 
     suite: str
     trials: int
@@ -37,20 +37,21 @@ class ReplaySettings:
     split: str
     objectives: tuple[str, ...]
     directions: tuple[str, ...]
-    """`min` or `max`, an objective; the recorded values are turned so that all are minimised."""
+    """`min` or `max` for each objective; recorded values are turned so that all are minimised."""
     experience: str
     """The fingerprint of the experience that was replayed."""
     start: str = "none"
-    """What all runs began with; files of before there was a choice do not say."""
+    """The start of all runs; older files, from before there was a choice, do not say."""
     notes: str | None = None
-    """The fingerprint of what else of the experience the runs used: see `fingerprint_of_notes`.
-    Empty where they used nothing else; None where an older file does not say."""
+    """The fingerprint of the other parts of the experience that the runs used: see
+    `fingerprint_of_notes`. Empty if they used nothing else; None if an older file does not
+    say."""
     curves: CurveSettings | None = None
     """Set if runs were played on learning curves."""
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "ReplaySettings":
-        """Read what `dataclasses.asdict` gave, after a journey through JSON."""
+        """Read what `dataclasses.asdict` gave and JSON has stored."""
         lists = {name: tuple(plain[name]) for name in ("objectives", "directions")}
         curves = plain.get("curves")
         played = None if curves is None else CurveSettings.from_dict(curves)
@@ -62,7 +63,7 @@ class ReplaySettings:
         return COLUMNS if self.curves is None else ROW
 
     def difference(self, other: "ReplaySettings") -> str:
-        """In words, the first thing in which `other` differs; empty where nothing does."""
+        """Return, in words, the first thing in which `other` differs; empty if nothing does."""
         others = other._by_name()
         for name, mine in self._by_name().items():
             theirs = others.get(name)
@@ -74,7 +75,7 @@ class ReplaySettings:
         return _difference_of_notes(self.notes, other.notes)
 
     def _by_name(self) -> dict[str, Any]:
-        """Return all settings by name, those of curves among them."""
+        """Return all settings by name, also those of curves."""
         plain = {name: value for name, value in asdict(self).items() if name != "curves"}
         return {**plain, **({} if self.curves is None else self.curves.flat())}
 
@@ -85,12 +86,12 @@ class Results:
 
     settings: ReplaySettings
     pools: Mapping[str, PoolFacts]
-    """By task."""
+    """The facts about each task."""
     rows: pd.DataFrame
-    """One row a trial: `COLUMNS`, and `value_NAME` for each of several objectives. On learning
-    curves one row a decision, in their order: `ROW`."""
+    """One row for each trial: `COLUMNS`, and `value_NAME` for each of several objectives. On
+    learning curves one row for each decision, in their order: `ROW`."""
     held_out: int | None = None
-    """How many tasks could have been replayed; None where that is not known."""
+    """The number of tasks that could have been replayed; None if it is not known."""
 
     @property
     def runs(self) -> set[tuple[str, str, int]]:
@@ -107,17 +108,17 @@ class Curves:
     tasks: tuple[str, ...]
     seeds: tuple[int, ...]
     pools: tuple[PoolFacts, ...]
-    """One a task."""
+    """One for each task."""
     values: Floats
-    """(methods, tasks, seeds, trials, objectives), losses; NaN where failed or after the pool."""
+    """(methods, tasks, seeds, trials, objectives), losses; NaN if failed, or after the pool."""
     suggest_seconds: Floats
-    """(methods,), the mean of a suggestion."""
+    """(methods,), the mean seconds of a suggestion."""
     learn_seconds: Floats
-    """(methods,), the mean of learning once."""
+    """(methods,), the mean seconds of learning once."""
     left_out: int
-    """How many runs of these methods are of other tasks and seeds."""
+    """The number of runs of these methods with other tasks and seeds."""
     held_out: int | None
-    """How many tasks could have been replayed; None where that is not known."""
+    """The number of tasks that could have been replayed; None if it is not known."""
 
     @property
     def suite(self) -> str:
@@ -131,7 +132,7 @@ class Curves:
 
     @property
     def averaging_note(self) -> str:
-        """What means are taken over, in words."""
+        """What the means are taken over, in words."""
         return f"{count_text(len(self.tasks), 'task')} and {count_text(len(self.seeds), 'seed')}"
 
     @property
@@ -141,12 +142,12 @@ class Curves:
 
     @property
     def trials(self) -> int:
-        """The number of trials a run."""
+        """The number of trials of a run."""
         return int(self.values.shape[3])
 
 
 def save(results: Results, path: Path) -> None:
-    """Write the file in one step: it is there whole, or not at all."""
+    """Write the file in one step: it is there as a whole, or not at all."""
     metadata = {
         "version": 1 if results.settings.curves is None else FORMAT_VERSION,
         "settings": asdict(results.settings),
@@ -207,7 +208,7 @@ def _decode_results(path: Path, table: pa.Table) -> Results:
 
 
 def merge(parts: Sequence[Results]) -> list[Results]:
-    """The results of several files, those of one suite together."""
+    """Return the results of several files; those of one suite are joined."""
     suites: dict[str, Results] = {}
     for part in parts:
         suite = part.settings.suite
@@ -235,7 +236,7 @@ def curves_of(results: Results, methods: Iterable[str] | None = None) -> Curves:
 
 
 def value_columns(objectives: Sequence[str]) -> list[str]:
-    """Where the losses stand: `value`, or one column for each of several objectives."""
+    """Return the columns of the losses: `value`, or one column for each of several objectives."""
     return ["value"] if len(objectives) == 1 else [f"value_{name}" for name in objectives]
 
 
@@ -246,7 +247,7 @@ def _fill_grid(
     seeds: tuple[int, ...],
     settings: ReplaySettings,
 ) -> Floats:
-    """(methods, tasks, seeds, trials, objectives) losses."""
+    """Return (methods, tasks, seeds, trials, objectives) losses."""
     columns = value_columns(settings.objectives)
     shape = (len(methods), len(tasks), len(seeds), int(rows["trial"].max()), len(columns))
     values = np.full(shape, np.nan)
@@ -261,7 +262,7 @@ def _fill_grid(
 
 
 def _places(names: Sequence[str] | Sequence[int], column: "pd.Series[Any]") -> Ints:
-    """The position of each of the column's entries in `names`."""
+    """Return the position of each of the column's entries in `names`."""
     position = {name: place for place, name in enumerate(names)}
     return np.asarray(column.map(position), dtype=np.int64)
 
@@ -327,10 +328,10 @@ def _check(path: Path, metadata: Mapping[str, Any], rows: pd.DataFrame) -> None:
 
 
 def _difference_of_notes(mine: str | None, theirs: str | None) -> str:
-    """As `Settings.difference`, once all else is known to be equal.
+    """Return `Settings.difference`, when all other settings are known to be equal.
 
-    Runs that used no notes go well with an older file, which does not say: under the same name,
-    its split and its start needed none either.
+    Runs that used no notes fit an older file, which does not say: under the same name, its split
+    and its start needed no notes either.
     """
     if mine == theirs or {mine, theirs} == {None, ""}:
         return ""

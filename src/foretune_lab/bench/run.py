@@ -28,19 +28,19 @@ from foretune_lab.bench.starts import seed_on_task
 
 @dataclass(frozen=True, slots=True)
 class MethodRun:
-    """What one method with one seed did on one task."""
+    """The run of one method with one seed on one task."""
 
     task: str
     method: str
     seed: int
     losses: Floats
-    """(trials, objectives), minimised; NaN where a trial failed."""
+    """(trials, objectives), minimised; NaN if a trial failed."""
     suggest_seconds: Floats
     """(trials,)"""
     learn_seconds: float
 
     def rows(self, settings: ReplaySettings) -> pa.Table:
-        """One row a trial, with the columns of a results file."""
+        """Return one row for each trial, with the columns of a results file."""
         n = len(self.losses)
         first = self.losses[:, 0]
         columns = {
@@ -118,7 +118,7 @@ class _PoolStage:
 
 @contextmanager
 def _name_run_in_errors(where: str) -> Iterator[None]:
-    """Say below the traceback of a fault in which of many runs it was, to play that one alone."""
+    """Add the name of the run to the traceback of an error, so that it can be played alone."""
     try:
         yield
     except Exception as fault:
@@ -127,7 +127,7 @@ def _name_run_in_errors(where: str) -> Iterator[None]:
 
 
 def _learn(chosen: Method, past: Experience | None, seeds: Sequence[int]) -> list[_Learnt]:
-    """What the method learns with each seed, and how long it took for one."""
+    """Return what the method learns with each seed, and the seconds for one seed."""
     chosen.check(past, seed=seeds[0])
     with explain_missing_extras(f"the method '{chosen.name}'"):
         start = perf_counter()
@@ -137,9 +137,9 @@ def _learn(chosen: Method, past: Experience | None, seeds: Sequence[int]) -> lis
 
 
 def _trials(make: Callable[[], Optimizer], pool: TaskPool, trials: int) -> tuple[Floats, Floats]:
-    """The losses (trials, objectives) and the seconds of each suggestion (trials,).
+    """Return the losses (trials, objectives) and the seconds of each suggestion (trials,).
 
-    Making the optimiser counts to the first one.
+    The seconds of making the optimiser are part of the first suggestion.
     """
     trials = min(trials, len(pool.configs))
     losses, seconds = np.empty((trials, pool.losses.shape[1])), np.empty(trials)

@@ -21,7 +21,7 @@ class SharedGrid:
     tasks: tuple[str, ...]
     seeds: tuple[int, ...]
     left_out: int
-    """How many runs of these methods are of other tasks and seeds."""
+    """The number of runs of these methods with other tasks and seeds."""
 
     def select(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return the rows of these runs."""
@@ -30,7 +30,7 @@ class SharedGrid:
 
 
 def list_finished_runs(rows: pd.DataFrame) -> set[tuple[str, str, int]]:
-    """The runs in a table of rows, as (task, method, seed)."""
+    """List the runs in a table of rows, as (task, method, seed)."""
     unique = rows[RUN].drop_duplicates()
     return {(str(task), str(method), int(seed)) for task, method, seed in unique.to_numpy()}
 
@@ -65,10 +65,11 @@ def find_shared_grid(
 
 
 def _common_grid(runs: list[set[tuple[str, int]]]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Tasks and seeds of a full grid: every method has a run with each seed on each task.
+    """Find tasks and seeds of a full grid: every method has a run with each seed on each task.
 
-    Where not every task has every seed, some of either are dropped so that many runs are kept,
-    and of equally many runs those of more tasks. To keep the most of all would take too long.
+    If not every task has every seed, some of either are dropped so that many runs are kept. If
+    several choices keep as many runs, the one with more tasks is taken. Keeping the most of all
+    would take too long.
     """
     common = set.intersection(*runs)
     tasks, seeds = sorted({task for task, _ in common}), sorted({seed for _, seed in common})
@@ -83,7 +84,7 @@ def _common_grid(runs: list[set[tuple[str, int]]]) -> tuple[tuple[str, ...], tup
 
 
 def _full_grids(has: Bools) -> Iterator[tuple[list[int], list[int]]]:
-    """For each number of columns the rows that have them all, and these columns.
+    """Yield for each number of columns the rows that have them all, and these columns.
 
     The column that comes next is the one that most of the remaining rows have.
     """

@@ -1,4 +1,4 @@
-"""The configurations that every run begins with, whatever the method."""
+"""The configurations that every run begins with, for any method."""
 
 import hashlib
 import re
@@ -26,12 +26,12 @@ Beginnings: TypeAlias = Mapping[tuple[str, int], tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """How the runs of all methods begin.
+    """The start of the runs of all methods.
 
-    `none`: each in its own way. `recorded`: with the initial designs that came with the tasks,
-    seed s with design number s, from the first one again after the last. `portfolio`: with the
-    list that the zero-shot builder makes of the tasks learnt from. `random`: with random members
-    of the pool, other ones for every task and seed.
+    `none`: each method has its own start. `recorded`: the initial designs that came with the tasks;
+    seed s has design number s, and after the last design the first one follows again. `portfolio`:
+    the list that the zero-shot builder makes of the tasks learnt from. `random`: random members of
+    the pool, different ones for every task and seed.
     """
 
     kind: str
@@ -74,10 +74,10 @@ def beginnings(
     *,
     progress: Progress = SILENT,
 ) -> Beginnings:
-    """What each run on the split's test tasks begins with; empty where methods begin by themselves.
+    """Return the start of each run on the split's test tasks; empty if methods have their own.
 
-    A portfolio's configuration that the task has no record of is replaced by the nearest recorded
-    one that the start does not hold yet.
+    If the task has no record of a portfolio's configuration, the nearest recorded one that is not
+    in the start yet replaces it.
     """
     if start.kind == NONE:
         return {}
@@ -104,17 +104,17 @@ def beginnings(
 
 
 def seed_on_task(seed: int, task: str) -> int:
-    """A seed that is another one on every task, and the same one whenever it is asked for.
+    """Return a seed that differs from task to task, and is always the same for one task.
 
     Tasks often share their configurations. With one seed for all of them, random draws would be
-    lucky on all tasks at once, and statistics count each task as a sample of its own.
+    lucky on all tasks at once, but statistics count each task as a separate sample.
     """
     name = int.from_bytes(hashlib.sha256(task.encode()).digest()[:4], "little")
     return derive_seed(seed, name)
 
 
 def has_recorded_start(experience: Experience, task: str) -> bool:
-    """Whether the task came with an initial design of which something was evaluated on it."""
+    """Return whether an initial design of the task was evaluated on it at least in part."""
     designs = experience.starts.get(task, {})
     members = _members(experience, task)
     return bool(designs) and all(np.isin(design, members).any() for design in designs.values())
@@ -146,5 +146,5 @@ def _nearest_start(experience: Experience, task: str, wanted: Encoded) -> tuple[
 
 
 def _members(experience: Experience, task: str) -> Ints:
-    """The configurations that were evaluated on the task, as rows of the experience's."""
+    """Return the configurations that were evaluated on the task, as rows of the experience's."""
     return np.unique(experience.task(task).config_index).astype(np.int64)

@@ -1,7 +1,7 @@
 """Whether differences between methods over many tasks are more than chance.
 
-Friedman's test asks whether the methods differ at all; Wilcoxon's signed-rank tests with Holm's
-correction ask which pairs do. This is the protocol behind critical-difference diagrams.
+Friedman's test asks whether the methods differ at all. Wilcoxon's signed-rank tests with Holm's
+correction ask which pairs differ. This is the protocol behind critical-difference diagrams.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from foretune.numerics import Floats
 
 SIGNIFICANCE = 0.05
 LARGEST_EXACT = 100
-"""Of more tasks that do not tie than these, the signed ranks add up to something normal."""
+"""With more tasks without a tie than this, the sum of the signed ranks is close to normal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Comparison:
     ranks: Floats
     """(methods,) mean ranks over tasks."""
     friedman_p: float
-    """NaN for two methods, of which the Wilcoxon test says all."""
+    """NaN for two methods, because the Wilcoxon test is enough for them."""
     p_values: Floats
     """(methods, methods) Holm-corrected Wilcoxon p-values, 1 on the diagonal."""
     groups: tuple[tuple[str, ...], ...]
@@ -36,8 +36,8 @@ class Comparison:
 def compare(methods: tuple[str, ...], losses: Floats, ranks: Floats | None = None) -> Comparison:
     """Compare methods by their losses (methods, tasks), lower is better, NaN worst.
 
-    ranks: (methods,), the mean ranks that order them, where they were taken of more than these
-        losses, as of every seed; else those of the losses.
+    ranks: (methods,), the mean ranks that order them, if they come from more than these losses, for
+        example from every seed. Default: the ranks of the losses.
     """
     if len(methods) < 2 or losses.shape[1] < 2:
         raise UsageError(
@@ -62,7 +62,7 @@ def compare(methods: tuple[str, ...], losses: Floats, ranks: Floats | None = Non
 
 
 def _friedman(losses: Floats) -> float:
-    """The p-value of Friedman's test; 1 where all methods tie everywhere."""
+    """Return the p-value of Friedman's test; 1 if all methods tie everywhere."""
     if len(losses) < 3:
         return float("nan")
     if (losses == losses[0]).all():
@@ -71,7 +71,7 @@ def _friedman(losses: Floats) -> float:
 
 
 def _wilcoxon_holm(losses: Floats) -> Floats:
-    """Holm-corrected p-values of all pairs of rows; methods that always tie get 1."""
+    """Return Holm-corrected p-values of all pairs of rows; methods that always tie get 1."""
     pairs = list(combinations(range(len(losses)), 2))
     corrected = holm(np.array([wilcoxon_p(losses[i] - losses[j]) for i, j in pairs]))
     p_values = np.ones((len(losses), len(losses)))
@@ -81,11 +81,11 @@ def _wilcoxon_holm(losses: Floats) -> Floats:
 
 
 def wilcoxon_p(differences: Floats) -> float:
-    """The two-sided p-value of Wilcoxon's signed-rank test, with ties as Pratt counts them.
+    """Return the two-sided p-value of Wilcoxon's signed-rank test; ties count as in Pratt's way.
 
-    A tie takes its rank and has no sign. Every other sign is a coin, so the chances are those of
-    coins that decide which ranks are added up. Only the coins matter for whether their sum is
-    near to normal: a few of them among many ties are still counted exactly.
+    A tie takes its rank and has no sign. Every other sign is a coin, so the probabilities are those
+    of coins that decide which ranks are added up. Only the coins matter for whether their sum is
+    nearly normal: a few of them among many ties are still counted exactly.
     """
     signs, ranks = np.sign(differences), stats.rankdata(np.abs(differences))
     coins, above = ranks[signs != 0], float(ranks[signs > 0].sum())
@@ -96,12 +96,12 @@ def wilcoxon_p(differences: Floats) -> float:
 
 
 def _exact_tails(ranks: Floats, above: float) -> tuple[float, float]:
-    """The chances of a rank sum of at most, and of at least, `above`.
+    """Return the probabilities of a rank sum of at most, and of at least, `above`.
 
-    The distribution grows by one convolution a rank. (With ties SciPy tries all signs, a thousand
-    times slower.)
+    The distribution grows by one convolution for each rank. (With ties SciPy tries all signs, which
+    is a thousand times slower.)
     """
-    steps = np.rint(2 * ranks).astype(np.int64)  # mid-ranks are halves
+    steps = np.rint(2 * ranks).astype(np.int64)  # Mid-ranks are multiples of a half.
     chances = np.zeros(steps.sum() + 1)
     chances[0] = 1.0
     for step in steps.tolist():
@@ -112,7 +112,7 @@ def _exact_tails(ranks: Floats, above: float) -> tuple[float, float]:
 
 
 def _normal_tails(ranks: Floats, above: float) -> tuple[float, float]:
-    """The same, of a normal distribution with the rank sum's mean and variance.
+    """Return the same, from a normal distribution with the rank sum's mean and variance.
 
     Half a rank is added to either tail, because the rank sum itself is a whole number.
     """
@@ -121,7 +121,7 @@ def _normal_tails(ranks: Floats, above: float) -> tuple[float, float]:
 
 
 def holm(p_values: Floats) -> Floats:
-    """(n,), corrected for n tests by Holm's step-down rule."""
+    """Return (n,), corrected for n tests by Holm's step-down rule."""
     order = np.argsort(p_values, kind="stable")
     left = np.arange(len(p_values), 0, -1)
     corrected = np.empty_like(p_values)
@@ -130,7 +130,7 @@ def holm(p_values: Floats) -> Floats:
 
 
 def _indistinct_neighbours(names: tuple[str, ...], p_values: Floats) -> tuple[tuple[str, ...], ...]:
-    """The longest runs of rank neighbours in which no pair differs significantly."""
+    """Return the longest runs of rank neighbours in which no pair differs significantly."""
     runs: list[tuple[int, int]] = []
     for start in range(len(names)):
         end = start + 1

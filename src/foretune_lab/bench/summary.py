@@ -16,7 +16,7 @@ EXACT_RANDOM = "random (exact)"
 
 
 def distance_table(curves: Curves, checkpoints: Sequence[int]) -> TextTable:
-    """ADTM of each method and of exact random search."""
+    """Return ADTM of each method and of exact random search."""
     of_methods = average_distance_to_minimum(np.moveaxis(measures.distances(curves), 1, 0))
     rows = [*of_methods.mean(axis=1), measures.random_distances(curves).mean(axis=0)]
     return TextTable(
@@ -29,7 +29,7 @@ def distance_table(curves: Curves, checkpoints: Sequence[int]) -> TextTable:
 
 
 def improvement_table(curves: Curves) -> TextTable:
-    """The improvement over exact random search, one task a row."""
+    """Return the improvement over exact random search, with one row for each task."""
     gains = measures.improvements(curves)
     rows: list[tuple[Cell, ...]] = [
         (task, *map(float, gains[:, place])) for place, task in enumerate(curves.tasks)
@@ -48,7 +48,7 @@ def improvement_table(curves: Curves) -> TextTable:
 
 
 def runs_table(suites: Sequence[Curves]) -> TextTable:
-    """How the runs of each suite were made."""
+    """Return how the runs of each suite were made."""
     rows = []
     for curves in suites:
         made, tasks = curves.settings, str(len(curves.tasks))
@@ -66,7 +66,7 @@ def runs_table(suites: Sequence[Curves]) -> TextTable:
 
 
 def suites_table(suites: Sequence[Curves]) -> TextTable:
-    """Improvement over exact random search, with the average rank, one suite a column."""
+    """Return improvement over exact random search and average rank, one column for each suite."""
     names = [*dict.fromkeys(name for curves in suites for name in curves.methods), EXACT_RANDOM]
     gains = {
         curves.suite: dict(zip(curves.methods, measures.improvements(curves), strict=True))
@@ -93,7 +93,7 @@ def suites_table(suites: Sequence[Curves]) -> TextTable:
 
 
 def rank_table(methods: Compared, checkpoints: Sequence[int]) -> TextTable:
-    """Average ranks with half of their 95% intervals, also where those leave the ranks."""
+    """Return average ranks with half of their 95% intervals, even if those leave the ranks."""
     ranks = methods.ranks[:, :, _at(checkpoints)]
     cells = [
         [f"{mean:.2f} ± {_spread(width)}" for mean, width in zip(*row, strict=True)]
@@ -109,7 +109,7 @@ def rank_table(methods: Compared, checkpoints: Sequence[int]) -> TextTable:
 
 
 def regret_table(curves: Curves, checkpoints: Sequence[int]) -> TextTable:
-    """The median normalised regret of a run, with quartiles."""
+    """Return the median normalised regret of a run, with quartiles."""
     quartiles = regret_quartiles(curves)[:, :, _at(checkpoints)]
     cells = [
         [
@@ -127,7 +127,7 @@ def regret_table(curves: Curves, checkpoints: Sequence[int]) -> TextTable:
 
 
 def regret_quartiles(curves: Curves) -> Floats:
-    """The quartiles of the normalised regret over all runs: (3, methods, trials)."""
+    """Return the quartiles of the normalised regret over all runs: (3, methods, trials)."""
     runs = measures.distances(curves).reshape(len(curves.methods), -1, curves.trials)
     quartiles: Floats = np.quantile(runs, [0.25, 0.5, 0.75], axis=1)
     return quartiles
@@ -136,7 +136,7 @@ def regret_quartiles(curves: Curves) -> Floats:
 def relative_error_table(
     curves: Curves, checkpoints: Sequence[int], baseline: str
 ) -> TextTable | None:
-    """The mean relative error difference to `baseline`; None where the metric is no error."""
+    """Return the mean relative error difference to `baseline`; None if the metric is no error."""
     errors = measures.errors(curves)
     if errors is None:
         return None
@@ -160,7 +160,7 @@ def relative_error_table(
 
 
 def hypervolume_table(curves: Curves, checkpoints: Sequence[int]) -> TextTable:
-    """The share of the Pareto hypervolume that is still missing."""
+    """Return the share of the Pareto hypervolume that is still missing."""
     missing = measures.missing_hypervolume(curves).mean(axis=(1, 2))
     return TextTable(
         f"{curves.suite}-hypervolume",
@@ -173,7 +173,7 @@ def hypervolume_table(curves: Curves, checkpoints: Sequence[int]) -> TextTable:
 
 
 def seconds_table(curves: Curves) -> TextTable:
-    """What a method costs."""
+    """Return the seconds that each method takes."""
     costs = np.stack([curves.suggest_seconds, curves.learn_seconds], axis=1)
     return TextTable(
         f"{curves.suite}-seconds",
@@ -184,7 +184,7 @@ def seconds_table(curves: Curves) -> TextTable:
 
 
 def significance_table(methods: Compared, checkpoints: Sequence[int]) -> TextTable:
-    """Friedman's test and the methods that cannot be told apart."""
+    """Return Friedman's test and the methods that cannot be told apart."""
     rows: list[tuple[Cell, ...]] = []
     for n in checkpoints:
         comparison = methods.after(n)
@@ -202,14 +202,14 @@ def significance_table(methods: Compared, checkpoints: Sequence[int]) -> TextTab
 
 
 def _ranks_of_gains(gains: Floats) -> Floats:
-    """Mean ranks over tasks of the methods and, last, of exact random search."""
+    """Return mean ranks over tasks of the methods and, last, of exact random search."""
     contenders = np.vstack([gains, np.zeros(gains.shape[1])])
     ranks: Floats = stats.rankdata(-contenders, axis=0).mean(axis=1)
     return ranks
 
 
 def _spread(width: float) -> str:
-    """What stands after ±: a dash where one sample says nothing about it."""
+    """Return the text after ±; a dash if there is only one sample."""
     return "-" if np.isnan(width) else f"{width:.2f}"
 
 

@@ -48,7 +48,7 @@ def play_all(
 def _play_in_processes(
     groups: Sequence[Group], settings: ReplaySettings, parts: Parts, jobs: int, progress: Progress
 ) -> None:
-    """Spawned workers write the runs; their number in the folder is the progress."""
+    """Play runs in spawned workers. The number of runs in the folder is the progress."""
     others = set(multiprocessing.active_children())
     context = multiprocessing.get_context("spawn")
     with _environment(ONE_NUMERIC_THREAD):
@@ -92,7 +92,7 @@ def _check_ended_well(future: Future[None]) -> None:
 
 
 def _play_group(group: Group, settings: ReplaySettings, parts: Parts) -> None:
-    """What a worker does; errors cross the border between processes as one type."""
+    """Play a group in a worker; Foretune's errors leave the process as one type."""
     try:
         for run in play(_open_experience(parts.experience), group, settings):
             parts.add(run, settings)
@@ -111,7 +111,7 @@ def _open_experience(path: Path) -> Experience:
 
 
 def _belong_to_the_parent() -> None:
-    """Leave Ctrl-C to the parent, which ends its workers, and end with it, however it ends."""
+    """Leave Ctrl-C to the parent, which ends its workers, and end when it ends for any reason."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(parent_process(),), daemon=True).start()
 
@@ -119,13 +119,13 @@ def _belong_to_the_parent() -> None:
 def _end_with(parent: BaseProcess | None) -> None:
     if parent is not None:
         parent.join()
-        # Runs are written in one step, so this may be at any moment.
+        # Runs are written in one step, so the end may come at any moment.
         os._exit(1)
 
 
 @contextmanager
 def _environment(variables: dict[str, str]) -> Iterator[None]:
-    """Environment variables that processes started meanwhile inherit."""
+    """Set environment variables that processes started in the meantime inherit."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

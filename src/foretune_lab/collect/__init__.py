@@ -1,1 +1,1 @@
-"""Building experience: public datasets, which configurations are tried on them, and the trials."""
+"""Building experience: public datasets, the configurations to try on them, and the trials."""

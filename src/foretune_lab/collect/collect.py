@@ -1,8 +1,8 @@
 """Building experience: the same configurations on many tables, in worker processes, resumable.
 
-Beside the output `NAME.parquet` lie `NAME.collect.json`, which says how it was made, `NAME.lock`,
-which a run holds, and, until all is done, the folder `NAME.parts` with the prepared tables and the
-journal of trials.
+There are three files and a folder beside the output `NAME.parquet`. `NAME.collect.json` says how
+it was made. A run holds `NAME.lock`. Until all is done, the folder `NAME.parts` has the prepared
+tables and the journal of trials.
 """
 
 import time
@@ -34,13 +34,13 @@ from foretune_lab.collect.table_sources import TableSource
 from foretune_lab.collect.table_trial import TableJob, TableTrial
 
 CHECKPOINT_SECONDS = 300.0
-"""How often the output is brought up to date while trials are running."""
+"""The seconds between two updates of the output while trials are running."""
 MOST_REASONS = 50
 SPLIT = "families"
 """The name of the split that keeps variants of one dataset on one side."""
 
 Start: TypeAlias = Callable[[TableTrial], Executor[TableJob, dict[str, float]]]
-"""Makes an executor for the trials: processes here, or whatever else runs them."""
+"""Makes an executor for the trials: processes here, or anything else that runs them."""
 
 
 def collect(
@@ -53,7 +53,7 @@ def collect(
 ) -> Experience:
     """Evaluate the recipe's configurations on every source and save the experience to `out`.
 
-    What `out` or an interrupted run holds already is not evaluated again.
+    Evaluations that `out` or an interrupted run already holds are not repeated.
     """
     check_folder_of(out)
     folder = Folder.beside(out)
@@ -75,7 +75,7 @@ def _gather_experience(
         )
     except UsageError:
         if not (folder.out.exists() or folder.journal.exists()):
-            # Nothing was evaluated: what is asked for next need not be like this.
+            # Nothing was evaluated, so the next call need not be like this one.
             folder.clear()
             folder.about.unlink()
         raise
@@ -88,7 +88,7 @@ def _gather_experience(
                 progress.start("collecting", len(todo))
                 _run(executor, todo, collection, progress)
     finally:
-        # Also after Ctrl-C: what has been evaluated can be used, and the same command goes on.
+        # Also after Ctrl-C: finished evaluations can be used, and the same command goes on.
         progress.stop()
         collection.save()
     made = collection.experience()
@@ -103,7 +103,7 @@ def _run(
     collection: "Collection",
     progress: Progress,
 ) -> None:
-    """Keep the workers busy and write down what comes back."""
+    """Keep the workers busy and write down their results."""
     waiting = iter(todo)
     running = {executor.submit(trial): trial for trial in islice(waiting, 2 * executor.workers)}
     saved = time.monotonic()
@@ -133,20 +133,20 @@ class Collection:
         self._before = [] if self._earlier is None else list_evaluations(self._earlier)
 
     def rounds(self) -> Iterator[Encoded]:
-        """The list that every table gets, and then what its results speak for."""
+        """Return the list for every table, then the configurations that its results suggest."""
         shared = self.recipe.configs()
         yield shared
         if self.recipe.refined:
-            # Of these tables and the shared list alone, so that a resumed run finds the same again.
+            # Only these tables and the shared list count, so a resumed run finds the same.
             keys, names = set(shared.keys().tolist()), {table.task for table in self.tables}
             rows = {at: line for at, line in self._rows().items() if at[0] in names}
             known = self._table([line for (_, key), line in rows.items() if key in keys])
             yield propose_refinements(known, self.recipe.refined, seed=self.recipe.seed)
 
     def todo(self, configs: Encoded) -> list[TableJob]:
-        """What is left, one configuration on all tables after the other.
+        """Return the remaining work: one configuration on all tables, then the next.
 
-        So a file that is not finished has the same configurations on every table.
+        A file that is not finished then has the same configurations on every table.
         """
         keys = configs.keys().tolist()
         done = set(self._rows())
@@ -158,7 +158,7 @@ class Collection:
         ]
 
     def experience(self) -> Experience:
-        """All evaluations as a table."""
+        """Return all evaluations as a table."""
         return self._table(list(self._rows().values()))
 
     def _table(self, lines: Sequence[Evaluation]) -> Experience:
@@ -185,12 +185,12 @@ class Collection:
         )
 
     def save(self) -> None:
-        """Bring the output up to date, in one step."""
+        """Update the output in one step."""
         if any(line.status is Status.DONE for line in self.journal.evaluations):
             self.experience().save(self.out)
 
     def summary(self) -> dict[str, Any]:
-        """What the tables are and how the trials ended, for JSON."""
+        """Return facts about the tables and the outcomes of the trials, for JSON."""
         lines = list(self._rows().values())
         reasons = Counter(line.reason for line in lines if line.reason)
         return {
@@ -210,7 +210,7 @@ class Collection:
         }
 
     def _rows(self) -> dict[tuple[str, bytes], Evaluation]:
-        """Every trial once, by task and configuration."""
+        """Return every trial once, by task and configuration."""
         lines = [*self._before, *self.journal.evaluations]
         if not lines:
             return {}
@@ -218,7 +218,7 @@ class Collection:
         return {(line.task, key): line for line, key in zip(lines, keys, strict=True)}
 
     def _split(self, tasks: Sequence[str]) -> dict[str, list[str]]:
-        """A fifth of the families apart, to try on what the others taught."""
+        """Set a fifth of the families apart, to test what is learnt from the others."""
         family = {table.task: table.family for table in self.tables}
         held = choose_holdout_families({family.get(task, task) for task in tasks})
         test = [task for task in tasks if family.get(task, task) in held]

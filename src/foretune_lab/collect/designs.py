@@ -1,7 +1,7 @@
-"""Which configurations are evaluated on every dataset: one shared list, algorithm by algorithm.
+"""The configurations that are evaluated on every dataset: one shared list, algorithm by algorithm.
 
-All datasets get the same list, so that methods which need common configurations can use the
-table. A longer list begins with the shorter one.
+All datasets get the same list, so that methods which need common configurations can use the table.
+A longer list begins with the shorter one.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,12 @@ from foretune_lab.collect.grids import CASH_GRIDS, points
 def draw_shared_configs(
     shipped: ShippedSpace, n: int, *, seed: int, only: Sequence[str] = (), even: bool = True
 ) -> Encoded:
-    """`n` different configurations of a shipped space.
+    """Draw `n` different configurations of a shipped space.
 
-    even: as many of each algorithm, in turns; else a Sobol sequence over the whole space. In
-    turns, `cash` takes random points of the paper's grids, and other spaces take the default of
-    each algorithm, then a Sobol sequence; a grid that is used up is followed by one, too.
+    even: take as many of each algorithm, in turns. Otherwise draw a Sobol sequence over the whole
+    space. In turns, `cash` takes random points of the paper's grids, and other spaces take the
+    default of each algorithm, then a Sobol sequence. A Sobol sequence also follows a grid that is
+    used up.
     """
     if n < 1:
         raise UsageError(
@@ -46,7 +47,7 @@ def draw_shared_configs(
 
 
 def _of_algorithm(shipped: ShippedSpace, space: Space, name: str, n: int, seed: int) -> Encoded:
-    """Up to `n` different configurations with this algorithm."""
+    """Return up to `n` different configurations with this algorithm."""
     seed = derive_seed(seed, crc32(name.encode()))
     narrow = shipped.build([name])
     if shipped.name == "cash":
@@ -59,7 +60,7 @@ def _of_algorithm(shipped: ShippedSpace, space: Space, name: str, n: int, seed: 
         )
     else:
         first = narrow.defaults()
-    # Whole numbers and categories repeat themselves, so more are drawn than needed.
+    # Whole numbers and categories repeat, so more are drawn than needed.
     more = narrow.sample(2 * n, seed=seed, how="sobol")
     found = _different(Encoded.concat([first, more]))
     return space.adopt(found.take(range(min(n, len(found)))))

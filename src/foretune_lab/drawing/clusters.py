@@ -1,4 +1,4 @@
-"""The cluster metric of DeepPipe, Experiment 5: how often a pipeline's own kind is nearer."""
+"""The cluster metric of DeepPipe, Experiment 5: how often a pipeline of the same kind is nearer."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ TRIPLES = 100_000
 
 
 def cluster_metric(phi: Floats, kinds: Ints, *, seed: int, triples: int = TRIPLES) -> float:
-    """The probability that |phi_l - phi_m| < |phi_m - phi_n|, by random triples.
+    """Return the probability that |phi_l - phi_m| < |phi_m - phi_n|, from random triples.
 
     l and m are two different pipelines of one kind, n is one of another kind. phi (n, latent) are
     the embeddings, kinds (n,) the algorithms of one stage.

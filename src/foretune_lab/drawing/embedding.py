@@ -19,29 +19,29 @@ MOST_POINTS = 3000
 
 @dataclass(frozen=True, slots=True)
 class ByName:
-    """Points coloured by what they are: the algorithm of a stage."""
+    """Points coloured by their kind: the algorithm of a stage."""
 
     title: str
     names: Sequence[str]
-    """One a point."""
+    """One name for each point."""
 
 
 @dataclass(frozen=True, slots=True)
 class ByLoss:
-    """Points coloured by how good they are on a task."""
+    """Points coloured by their losses on a task."""
 
     title: str
     losses: Floats
-    """(n,), NaN where unknown: such points are left out."""
+    """(n,), NaN if unknown; these points are left out."""
 
 
 def spread_sample(n: int, *, seed: int, most: int = MOST_POINTS) -> Ints:
-    """Ascending indices of at most `most` of n points, drawn at random."""
+    """Return ascending indices of at most `most` of n points, drawn at random."""
     return np.sort(np.random.default_rng(seed).permutation(n)[:most])
 
 
 def draw_embedding(points: Floats, colourings: Sequence[ByName | ByLoss]) -> "Figure":
-    """Points (n, 2), once for each colouring, side by side."""
+    """Draw points (n, 2), once for each colouring, side by side."""
     with figure_style():
         figure, panels = empty_panels(len(colourings), width=4.6 * len(colourings), height=4.4)
         for axes, colouring in zip(panels, colourings, strict=True):

@@ -1,7 +1,6 @@
 """Figures as PNG and SVG: curves with bands, and critical-difference diagrams.
 
-Drawn on figures of their own, without pyplot's global state, so that nothing needs a display and
-nothing stays open.
+They do not use pyplot's global state, so nothing needs a display and nothing stays open.
 """
 
 import math
@@ -20,12 +19,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, told apart by all common kinds of colour vision; yellow, which is too
-# pale for lines on white, is left out.
+# The colours of Okabe and Ito, which people with all common kinds of colour vision can tell
+# apart. Yellow is left out, because it is too pale for lines on white.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 REFERENCE_COLOUR = "#767676"
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))
-"""Beyond the palette's colours, curves differ in their dashes."""
+"""If there are more curves than colours, curves differ in their dashes."""
 STYLE: dict[Any, Any] = {
     "font.size": 10,
     "axes.titlesize": 11,
@@ -43,14 +42,14 @@ STYLE: dict[Any, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class PlotLine:
-    """One line over trials 1, 2, 3, ... or over costs, with a band where there is one."""
+    """One line over trials 1, 2, 3, ... or over costs, with a band if there is one."""
 
     name: str
     values: Floats
     low: Floats | None = None
     high: Floats | None = None
     reference: bool = False
-    """Drawn in grey dashes, as something to compare with."""
+    """Whether it is drawn in grey dashes, for comparison."""
 
 
 def draw_curves(
@@ -77,7 +76,7 @@ def draw_curves(
         axes.set_title(title)
         axes.set_xlabel("trials" if costs is None else "cost (complete runs)")
         axes.set_ylabel(ylabel)
-        figure.draw_without_rendering()  # settles the scales that the labels are placed by
+        figure.draw_without_rendering()  # This settles the scales that the labels are placed by.
         _label_ends(axes)
     return figure
 
@@ -85,7 +84,7 @@ def draw_curves(
 def draw_critical_difference(
     ranks: Mapping[str, float], groups: Sequence[Sequence[str]], *, title: str
 ) -> "Figure":
-    """Mean ranks on a line, the best on the left; bars join methods that cannot be told apart."""
+    """Draw mean ranks on a line, best on the left; bars join methods that cannot be told apart."""
     names = sorted(ranks, key=ranks.__getitem__)
     half = (len(names) + 1) // 2
     top = 0.5 * len(groups) + 0.6
@@ -120,7 +119,7 @@ def save_figure(figure: "Figure", folder: Path, name: str) -> tuple[Path, Path]:
 
 
 def figure_style() -> AbstractContextManager[None]:
-    """The look of all figures, while they are drawn and saved."""
+    """Set the style of all figures, while they are drawn and saved."""
     try:
         import matplotlib
     except ImportError as error:
@@ -129,7 +128,7 @@ def figure_style() -> AbstractContextManager[None]:
 
 
 def empty_panels(n: int, *, width: float, height: float) -> "tuple[Figure, list[Axes]]":
-    """A figure of n panels side by side, each of this size in inches."""
+    """Make a figure of n empty panels side by side, each of this size in inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -160,7 +159,7 @@ def _draw_curve(axes: "Axes", curve: PlotLine, place: int | None, costs: Floats 
 
 
 def _label_ends(axes: "Axes") -> None:
-    """Write each line's name beside its end, moved apart where names would overlap."""
+    """Write each line's name beside its end, moved apart if names would overlap."""
     lines = [line for line in axes.get_lines() if np.isfinite(line.get_ydata()).any()]
     ends = []
     for line in lines:
@@ -190,8 +189,8 @@ def spread_apart(heights: Floats, gap: float) -> Floats:
     """Move heights between 0 and 1 as little as needed until neighbours are `gap` apart."""
     order = np.argsort(heights, kind="stable")
     steps = np.arange(len(heights)) * gap
-    # With the gaps taken out, "at least gap apart" becomes "not decreasing": pooling neighbours
-    # that violate it to their mean is the least-squares answer.
+    # After the gaps are subtracted, "at least gap apart" becomes "not decreasing". The
+    # least-squares answer is to replace neighbours that violate it by their mean.
     blocks: list[list[float]] = []
     for value in heights[order] - steps:
         blocks.append([float(value)])
@@ -213,7 +212,7 @@ def _rank_axis(axes: "Axes", span: tuple[int, int]) -> None:
 def _rank_label(
     axes: "Axes", name: str, rank: float, depth: float, span: tuple[int, int], *, left: bool
 ) -> None:
-    """A method's name at the side, joined to its place on the axis."""
+    """Write a method's name at the side, joined to its place on the axis."""
     low, high = span
     margin = 0.06 * max(high - low, 1)
     side = low - margin if left else high + margin

@@ -1,4 +1,4 @@
-"""Figures of Pareto fronts: what a method found beside what there was to find."""
+"""Figures of Pareto fronts: the front that a method found beside the possible one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,11 +25,11 @@ class Fronts:
     possible: Floats
     """The front of all that could be chosen."""
     found: Mapping[str, Floats]
-    """By method."""
+    """The fronts that were found, by method."""
 
 
 def draw_fronts(panels: Sequence[Fronts], metrics: Sequence[Metric], *, title: str) -> "Figure":
-    """One panel a task: the possible front as a staircase, what was found as points."""
+    """Draw one panel for each task: the possible front as a staircase, the found ones as points."""
     across, up = metrics
     with figure_style():
         figure, axes = empty_panels(len(panels), width=4.0, height=3.8)
@@ -48,7 +48,7 @@ def _draw(panel: Fronts, across: Metric, axes: "Axes") -> None:
     stairs = panel.possible[np.argsort(panel.possible[:, 0])]
     axes.step(
         *stairs.T,
-        # Between two points that one holds which is better in the first metric.
+        # Between two points the line is at the one that is better in the first metric.
         where="post" if across.direction is Direction.MIN else "pre",
         color=REFERENCE_COLOUR,
         linestyle="--",

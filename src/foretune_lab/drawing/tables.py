@@ -15,18 +15,19 @@ class TextTable:
     """Rows under named columns."""
 
     name: str
-    """Short, for file names."""
+    """A short name, for file names."""
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
     names: int = 1
-    """How many leading columns hold names, which stand to the left; numbers stand to the right."""
+    """The number of leading columns that hold names, which are aligned left; numbers are aligned
+    right."""
     decimals: int | None = None
-    """Of the numbers that people see; three digits that matter where None."""
+    """The number of decimals that people see; three significant digits if None."""
 
     def text(self) -> str:
-        """Aligned with spaces, for a terminal."""
+        """Return the table aligned with spaces, for a terminal."""
         cells = [self.columns, *self._format_rows()]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ["  ".join(self._align_row(row, widths)).rstrip() for row in cells]
@@ -34,14 +35,14 @@ class TextTable:
         return "\n".join([self.title, "", *lines, *self._note_lines()])
 
     def markdown(self) -> str:
-        """With a heading, for a page."""
+        """Return the table with a heading, for a page."""
         sides = [":--"] * self.names + ["--:"] * (len(self.columns) - self.names)
         lines = [_markdown_row(self.columns), _markdown_row(sides)]
         lines += [_markdown_row(row) for row in self._format_rows()]
         return "\n".join([f"### {self.title}", "", *lines, *self._note_lines(), ""])
 
     def csv(self) -> str:
-        """For programs: numbers with all their digits."""
+        """Return the table for programs: numbers have all their digits."""
         stream = io.StringIO()
         csv.writer(stream, lineterminator="\n").writerows([self.columns, *self.rows])
         return stream.getvalue()
@@ -60,7 +61,7 @@ class TextTable:
 
 
 def format_cell(cell: Cell, decimals: int | None = None) -> str:
-    """A cell for people: numbers with three digits that matter, missing ones as a dash."""
+    """Format a cell for people: numbers with three significant digits, missing ones as a dash."""
     if isinstance(cell, str | int):
         return str(cell)
     if math.isnan(cell):

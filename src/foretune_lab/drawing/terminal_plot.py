@@ -15,7 +15,7 @@ _AXIS_WIDTH = 9
 def terminal_plot(
     curves: Mapping[str, Floats], width: int = 72, height: int = 14, *, log: bool = False
 ) -> str:
-    """Draw curves over 1, 2, 3, ... with axes, each curve's end marked by its letter in the key.
+    """Draw curves over 1, 2, 3, ... with axes. A letter of the key marks the end of each curve.
 
     With `log`, the vertical axis is logarithmic and values of 0 are not drawn.
     """
@@ -50,7 +50,7 @@ def _scale(curve: Floats, *, log: bool) -> Floats:
 def _raster(
     curve: Floats, length: int, limits: tuple[float, float], shape: tuple[int, int]
 ) -> Bools:
-    """The dots of one curve of at most `length` values, steep pieces filled from dot to dot."""
+    """Return the dots of a curve of at most `length` values; steep pieces are filled."""
     dots = np.zeros(shape, dtype=bool)
     x = np.linspace(0, length - 1, shape[1])
     y = np.interp(x, np.arange(len(curve)), curve, right=np.nan)
@@ -89,7 +89,7 @@ def _mark_ends(
     length: int,
     limits: tuple[float, float],
 ) -> list[str]:
-    """Put each curve's letter where it ends, moved left where another letter stands."""
+    """Put each curve's letter at its end, moved left if another letter is there."""
     key = []
     for place, (name, curve) in enumerate(curves.items()):
         letter = chr(ord("a") + place)
