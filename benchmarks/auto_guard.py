@@ -1,11 +1,11 @@
-"""`auto` with experience that misleads, against processes that know nothing.
+"""Compares `auto` with misleading experience and Gaussian processes that have no experience.
 
     python benchmarks/auto_guard.py --tasks 5 --seeds 3
     python benchmarks/auto_guard.py --experience xgboost.parquet
 
-Past tasks are left as they are, have their losses shuffled among the configurations, turned around
-(the best is the worst), or replaced by noise. The distance to the best of the pool after 5 to 30
-trials is relative to that of the median configuration, averaged over tasks and seeds.
+Past tasks stay as they are, or their losses are shuffled among the configurations, reversed (the
+best is the worst), or replaced by noise. The distance to the best of the pool after 5 to 30 trials
+is relative to that of the median configuration, averaged over tasks and seeds.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from foretune_lab.bench.pools import pool_of
 
 LOOKS = (5, 10, 20, 30)
 FROM_NOTHING = ("gcp-smooth", "gcp")
-"""What knows nothing: the first is also an expert of `auto`."""
+"""Methods without experience. The first one is also an expert of `auto`."""
 Corrupt = Callable[[Floats, np.random.Generator], Floats]
 
 WAYS: dict[str, Corrupt] = {

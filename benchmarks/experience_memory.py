@@ -1,10 +1,10 @@
-"""Seconds, file size and peak memory of an experience of 553 tasks x 38,151 configurations.
+"""Measures seconds, file size and memory of an experience: 553 tasks x 38,151 configurations.
 
     python benchmarks/experience_memory.py
     python benchmarks/experience_memory.py --experience FILE
 
 Each step runs in a process of its own, so that its peak memory is its own. Without --experience
-a matrix of that size is synthesised, 76% filled, like the largest public table of pipelines.
+a matrix of that size is made, 76% filled, like the largest public table of pipelines.
 """
 
 import argparse
@@ -26,7 +26,7 @@ ALGORITHMS, HYPERPARAMETERS = 12, 4
 
 
 def synthetic_space() -> Space:
-    """A choice among algorithms, each with hyperparameters of its own."""
+    """Return a space that chooses among algorithms, each with its own hyperparameters."""
     names = [f"algorithm{i}" for i in range(ALGORITHMS)]
     return Space.of(
         {
@@ -38,7 +38,7 @@ def synthetic_space() -> Space:
 
 
 def build_and_save(path: Path) -> dict[str, float]:
-    """Matrix -> experience -> file; the matrix itself counts towards the peak."""
+    """Make an experience of a matrix and save it; the matrix itself counts towards the peak."""
     rng = np.random.default_rng(0)
     space = synthetic_space()
     configs = space.sample(CONFIGS, seed=0)
@@ -60,14 +60,14 @@ def build_and_save(path: Path) -> dict[str, float]:
 
 
 def open_file(path: Path) -> dict[str, float]:
-    """File -> experience."""
+    """Open an experience from a file."""
     began = time.perf_counter()
     experience = Experience.open(path)
     return {"rows": len(experience), "open seconds": time.perf_counter() - began}
 
 
 def saved_again(path: Path) -> dict[str, float]:
-    """File -> experience -> file."""
+    """Open an experience from a file and save it again."""
     experience = Experience.open(path)
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
@@ -76,7 +76,7 @@ def saved_again(path: Path) -> dict[str, float]:
 
 
 def memory_use(path: Path) -> dict[str, float]:
-    """File -> leave one task out, all losses, a summary."""
+    """Open an experience, leave one task out, and compute all losses and a summary."""
     experience = Experience.open(path)
     began = time.perf_counter()
     others = experience.without(experience.tasks[:1])
@@ -101,7 +101,7 @@ STEPS = {
 
 
 def measure_memory(step: str, path: Path) -> dict[str, float]:
-    """The step's own numbers and its peak memory, from a fresh process."""
+    """Return the step's own numbers and its peak memory, measured in a new process."""
     command = [sys.executable, __file__, "--step", step, "--experience", str(path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return dict(json.loads(done.stdout))

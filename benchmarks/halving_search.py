@@ -1,4 +1,4 @@
-"""ForetuneSearchCV with a resource against scikit-learn's HalvingRandomSearchCV, at equal cost.
+"""Compares ForetuneSearchCV with HalvingRandomSearchCV, with a resource and at equal cost.
 
     python benchmarks/halving_search.py --out runs.jsonl [--seeds 5]
 

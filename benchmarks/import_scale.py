@@ -1,4 +1,4 @@
-"""Seconds and peak memory of `foretune import table` for tables of very many evaluations.
+"""Measures time and peak memory of `foretune import table` for very many evaluations.
 
     python benchmarks/import_scale.py                       # 1e5, 1e6 and 1e7 evaluations
     python benchmarks/import_scale.py --rows 100000 1000000 --kinds unique --formats csv
@@ -6,8 +6,9 @@
 
 Two kinds of tables are made from a seed: `shared`, where 100 tasks have the same configurations,
 and `unique`, where each evaluation has a configuration of its own. Both have 8 hyperparameters,
-one of them conditional. Each step is a process of its own; its peak memory is what the system
-says after it has ended. One line of JSON a run, and at the end the exponents of both.
+one of them conditional. Each step is a process of its own, and the system reports its peak memory
+after it has ended. The script prints one line of JSON for each run, and the exponents of both at
+the end.
 """
 
 import argparse
@@ -43,7 +44,7 @@ STEPS = {
 
 
 def table_parts(rows: int, kind: str) -> Iterator[pd.DataFrame]:
-    """The rows of a table, some at a time."""
+    """Yield the rows of a table, some at a time."""
     names = np.array([f"task{number}" for number in range(TASKS)])
     for part, start in enumerate(range(0, rows, ROWS_AT_ONCE)):
         row = np.arange(start, min(start + ROWS_AT_ONCE, rows))
@@ -70,7 +71,7 @@ def table_parts(rows: int, kind: str) -> Iterator[pd.DataFrame]:
 
 
 def uniform(config: np.ndarray) -> np.ndarray:
-    """(8, n) numbers in [0, 1) that depend on the configuration's number alone."""
+    """Return numbers (8, n) in [0, 1) that depend only on the number of the configuration."""
     bits = (config[None, :] * 8 + np.arange(8)[:, None] + 1).astype(np.uint64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
@@ -78,7 +79,7 @@ def uniform(config: np.ndarray) -> np.ndarray:
 
 
 def write_table(path: Path, rows: int, kind: str) -> None:
-    """A CSV or Parquet file."""
+    """Write a CSV or Parquet file."""
     writer = None
     for part in table_parts(rows, kind):
         batch = pa.Table.from_pandas(part, preserve_index=False)
@@ -91,7 +92,7 @@ def write_table(path: Path, rows: int, kind: str) -> None:
 
 
 def measure_import(command: list[str]) -> dict[str, float]:
-    """Seconds, CPU seconds and peak memory of a command."""
+    """Return the seconds, CPU seconds and peak memory of a command."""
     began = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert process.stdout is not None
@@ -108,7 +109,7 @@ def measure_import(command: list[str]) -> dict[str, float]:
 
 
 def command_of(step: str, source: Path, out: Path) -> list[str]:
-    """The command line of a step."""
+    """Return the command line of a step."""
     if step == "show":
         return [sys.executable, "-m", "foretune", "show", str(out)]
     if step in ("import", "given space"):
@@ -119,7 +120,7 @@ def command_of(step: str, source: Path, out: Path) -> list[str]:
 
 
 def exponents(lines: list[dict[str, object]]) -> None:
-    """How CPU seconds and memory grow with the rows, where several sizes were run."""
+    """Print how CPU seconds and memory grow with the rows if several sizes were run."""
     groups: dict[tuple[object, ...], list[dict[str, object]]] = {}
     for line in lines:
         groups.setdefault((line["step"], line["kind"], line["format"]), []).append(line)

@@ -1,7 +1,7 @@
-"""Average rank of methods over elapsed time: trials that take equally long, and suggestions.
+"""Reports the average rank of methods over the time of trials and suggestions.
 
-As in the CASH paper (section 5.4) every evaluation is given the same duration, so that no method
-looks fast by happening to try cheap algorithms; what methods differ by is the time they think.
+As in the CASH paper (section 5.4), every evaluation takes the same time, so that no method looks
+fast because it happens to try cheap algorithms. Methods differ only in the time of suggestions.
 
     foretune bench run ... --out results.parquet
     python benchmarks/latent_clock.py results.parquet --methods rf,latent-cash --evaluation 0.5
@@ -20,7 +20,7 @@ MOMENTS = 200
 
 
 def best_at(run: pd.DataFrame, evaluation: float, moments: np.ndarray) -> np.ndarray:
-    """The best loss of one run at each moment; infinite before its first trial has ended."""
+    """Return the best loss of one run at each moment; infinite before its first trial has ended."""
     ordered = run.sort_values("trial")
     ended = np.cumsum(ordered["suggest_seconds"].to_numpy() + evaluation)
     best = np.concatenate([[np.inf], np.minimum.accumulate(ordered["value"].fillna(np.inf))])

@@ -1,8 +1,9 @@
-"""How much the adversarial regularisation makes algorithms overlap in the latent space.
+"""Measures how much adversarial regularisation makes algorithms overlap in the latent space.
 
-For several sources of an experience and several strengths beta: how well a classifier tells two
-algorithms apart by their latent coordinates (cross-validated, balanced, averaged over all pairs of
-algorithms; 0.5 is chance), and how well |u|² still orders the source's losses.
+It uses several sources of an experience and several strengths beta. One number says how well a
+classifier tells two algorithms apart by their latent coordinates (cross-validated, balanced,
+averaged over all pairs of algorithms; 0.5 is chance). The other one says how well |u|² still orders
+the losses of the source.
 
     python benchmarks/latent_overlap.py EXPERIENCE.parquet --sources 5
 """
@@ -23,7 +24,7 @@ from foretune.space.algorithms import Algorithms
 
 BETAS = (0.0, 1e-4, 1e-2)
 LEAST = 10
-"""Evaluations that an algorithm needs to take part."""
+"""The least evaluations of an algorithm that takes part."""
 
 
 def separability(u: np.ndarray, which: np.ndarray) -> float:

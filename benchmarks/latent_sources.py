@@ -1,10 +1,11 @@
-"""Which source suits a target: ways of choosing among pre-trained embeddings, on source datasets.
+"""Compares ways to choose the pre-trained embedding that suits a target, on source datasets.
 
-Every source is a pseudo target once; the embeddings of its eighth of all sources are not asked, and
+Every source is a pseudo target once. The embeddings of its eighth of all sources are not used, and
 ranking models learn from the other seven eighths. Its initial design is two random configurations
-of each algorithm. For every way of choosing: Spearman's correlation of the chosen bowl, or of the
-average of several, with all losses of the pseudo target; and the share of configurations that are
-better than the best of the first picks in the bowl's order, averaged over the first 20 picks.
+of each algorithm. The report has two numbers for every way of choosing. The first is Spearman's
+correlation of the chosen bowl, or of the average of several, with all losses of the pseudo target.
+The second is the share of configurations that are better than the best of the first picks in the
+bowl's order, averaged over the first 20 picks.
 
     python benchmarks/latent_sources.py benchmarks/data/cash.parquet
 """
@@ -28,7 +29,7 @@ PARTS, PICKS, DESIGN = 8, 20, 2
 
 
 def early_success(order: np.ndarray, z: np.ndarray) -> float:
-    """What the first picks reach: nearer to the paper's searches, and mostly luck."""
+    """Return the success of the first picks: close to the paper's searches, but mostly luck."""
     picks = np.argsort(order, kind="stable")[:PICKS]
     return -float(np.minimum.accumulate(z[picks]).mean())
 
@@ -40,7 +41,7 @@ def rank_sources(
     part: np.ndarray,
     score: Callable[[np.ndarray, np.ndarray], float],
 ) -> np.ndarray:
-    """(S, S): what ranking models that know nothing of a pseudo target's part think of sources."""
+    """Return scores (S, S) of sources by ranking models that did not see the target's part."""
     found = np.full((len(tasks), len(tasks)), -np.inf)
     table, names = prior.meta_features.table, prior.meta_features.names
     for number in range(PARTS):

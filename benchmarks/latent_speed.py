@@ -1,7 +1,7 @@
-"""What latent-cash costs: pre-training, and a suggestion after 224 trials over 12 algorithms.
+"""Measures the time of latent-cash: pre-training, and a suggestion after 224 trials.
 
-One thread; the space has 12 algorithms of 1 to 5 hyperparameters, as in the paper. The suggestion
-hears as many sources as it would with many past tasks.
+It uses one thread. The space has 12 algorithms of 1 to 5 hyperparameters, as in the paper. The
+suggestion uses as many sources as it would with many past tasks.
 
     OPENBLAS_NUM_THREADS=1 XLA_FLAGS="--xla_cpu_multi_thread_eigen=false" \\
         python benchmarks/latent_speed.py --evaluations 40000

@@ -1,4 +1,4 @@
-"""How learning from past tasks grows with the number of tasks: time, memory, silence, asks.
+"""Measures how the cost of learning grows with past tasks: time, memory, silence, asks.
 
     python benchmarks/learning_scale.py --tasks 1000 --evaluations 1000 --out FILE
     python benchmarks/learning_scale.py --tasks 50,100,200,500,1000 --evaluations 1000
@@ -10,7 +10,7 @@ cache, so its time begins with the start of Python. The line holds:
 - `opening`: seconds from the start of Python until foretune is imported, the file is open, and the
   first suggestion is made, with CPU seconds beside them; `again` is the same with a full cache,
 - `learnt`: seconds from the first suggestion until everything is learnt,
-- `silent`: the longest time without a word of progress, and `during` what,
+- `silent`: the longest time without progress, and `during`: the work at that time,
 - `peak_mib`: the largest memory while learning, of all processes,
 - `asks`: CPU seconds and seconds per ask (median and 95th percentile) after 1, 10 and 40 told
   trials,
@@ -30,7 +30,7 @@ from pathlib import Path
 SEARCHES = 3
 TOLD = (1, 10, 40)
 AGAIN = 4
-"""So many asks in a row are measured from each of these numbers on."""
+"""The number of asks in a row that are measured from each of these numbers on."""
 FAILED = 0.05
 SPACE = {
     "lr": (1e-5, 1.0, "log"),
@@ -45,7 +45,7 @@ SPACE = {
 
 
 def synthetic_experience(tasks: int, evaluations: int, shared: bool):
-    """Related tasks: one optimum that each task shifts, heavy tails, and some failures."""
+    """Make related tasks: each shifts a common optimum, with heavy tails and some failures."""
     import numpy as np
 
     from foretune.experience import Experience, Metric
@@ -63,7 +63,7 @@ def synthetic_experience(tasks: int, evaluations: int, shared: bool):
 
 
 def task_losses(x, index, task_index, tasks, rng):
-    """(N,), NaN where the evaluation failed; x (configurations, width)."""
+    """Return losses (N,), NaN if the evaluation failed; x is (configurations, width)."""
     import numpy as np
 
     width = x.shape[1]
@@ -79,7 +79,7 @@ def task_losses(x, index, task_index, tasks, rng):
 
 
 class Heard:
-    """Notes the longest time in which progress said nothing."""
+    """Measures the longest time without progress."""
 
     def __init__(self) -> None:
         self.longest, self.last, self.during = 0.0, time.monotonic(), ""
@@ -103,7 +103,7 @@ class Heard:
 
 
 def read_usage() -> dict[str, float]:
-    """Seconds and CPU seconds since this process began."""
+    """Return the seconds and CPU seconds since this process began."""
     cpu = resource.getrusage(resource.RUSAGE_SELF)
     began = float(os.environ["LEARNING_SCALE_BEGAN"])
     return {"seconds": time.time() - began, "cpu_seconds": cpu.ru_utime + cpu.ru_stime}
@@ -119,7 +119,7 @@ def peak_mib() -> float:
 
 
 def first_only(path: str) -> dict[str, object]:
-    """From the start of Python to the first suggestion."""
+    """Measure from the start of Python to the first suggestion."""
     import foretune
 
     imported = read_usage()
@@ -130,7 +130,7 @@ def first_only(path: str) -> dict[str, object]:
 
 
 def learnt_only(path: str) -> dict[str, object]:
-    """The first suggestion, and learning."""
+    """Measure the first suggestion and learning."""
     import foretune
 
     heard = Heard()
@@ -144,12 +144,12 @@ def learnt_only(path: str) -> dict[str, object]:
 
 
 def measure_asks(path: str) -> dict[str, object]:
-    """Asks after 1, 10 and 40 told trials, with what was learnt in the cache."""
+    """Measure asks after 1, 10 and 40 told trials; the cache has all that was learnt."""
     return {"asks": asks(path), "peak_after_asks_mib": peak_mib()}
 
 
 def asks(path: str) -> dict[int, dict[str, float]]:
-    """{told trials: what an ask takes}, of several searches that differ by their losses."""
+    """Return {told trials: times of an ask}, from several searches with different losses."""
     import numpy as np
 
     import foretune
@@ -171,7 +171,7 @@ def asks(path: str) -> dict[int, dict[str, float]]:
 
 
 def _spread(took):
-    """Of rows (seconds, CPU seconds)."""
+    """Return the median and 95th percentile of rows (seconds, CPU seconds)."""
     import numpy as np
 
     found = {}
@@ -185,7 +185,7 @@ STEPS = {"first": first_only, "learn": learnt_only, "ask": measure_asks}
 
 
 def measure_all(step: str, path: Path, cache: Path) -> dict[str, object]:
-    """What the step says, from a process of its own."""
+    """Return the result of a step that runs in a process of its own."""
     environment = os.environ | {
         "XDG_CACHE_HOME": str(cache),
         "LEARNING_SCALE_BEGAN": str(time.time()),
@@ -196,7 +196,7 @@ def measure_all(step: str, path: Path, cache: Path) -> dict[str, object]:
 
 
 def run(tasks: int, evaluations: int, shared: bool) -> dict[str, object]:
-    """All measurements of one size."""
+    """Return all measurements of one size."""
     with tempfile.TemporaryDirectory() as folder:
         path, more, cache = (Path(folder) / name for name in ("past.parquet", "more", "cache"))
         larger = synthetic_experience(tasks + 1, evaluations, shared)

@@ -1,13 +1,13 @@
-"""Three objectives and more at once, without any experience: how much of the front is found.
+"""Measures how much of the front is found with three or more objectives and no experience.
 
     python -m benchmarks.many_objectives --tuners auto,optuna-tpe,random --seeds 4 --out many.csv
     DIR/optuna/bin/python -m benchmarks.many_objectives --tuners optuna-gp --out many.csv
     python -m benchmarks.many_objectives --out many.csv      # prints the table
 
-Every run is told of as soon as it has ended, and not played again. Told is the share of a box that
-is dominated after some trials. The box of DTLZ2 is [0, 1.5]^L; of the others it reaches from the
-least of each loss among random configurations to its median. Tuners of Optuna run wherever Optuna
-is installed, with or without Foretune.
+Every run is written as soon as it has ended, and is not played again. The number is the share of a
+box that is dominated after some trials. The box of DTLZ2 is [0, 1.5]^L. Other boxes reach from the
+least of each loss among random configurations to its median. Tuners of Optuna need Optuna, but they
+do not need Foretune.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,24 +29,24 @@ class Problem:
 
     name: str
     values: Callable[[np.ndarray], np.ndarray]
-    """Numbers (n, d) -> losses (n, L)."""
+    """The function from numbers (n, d) to losses (n, L)."""
     objectives: int
     numbers: int
     box: tuple[float, float] | None = None
-    """Of every loss; None for one by random configurations."""
+    """The ends of the box for every loss; None for a box by random configurations."""
 
     @property
     def names(self) -> list[str]:
-        """Of the numbers."""
+        """The names of the numbers."""
         return [f"x{place}" for place in range(self.numbers)]
 
     def losses(self, config: Config) -> tuple[float, ...]:
-        """Of one configuration."""
+        """Return the losses of one configuration."""
         [found] = self.values(np.array([[config[name] for name in self.names]]))
         return tuple(map(float, found))
 
     def dominated(self, losses: np.ndarray) -> float:
-        """The share of the box that losses (n, L) are better than or as good as."""
+        """Return the share of the box that losses (n, L) dominate."""
         inside = np.zeros(DRAWN, dtype=bool)
         points = _points(self)
         for point in losses:
@@ -56,7 +56,7 @@ class Problem:
 
 @cache
 def _points(problem: Problem) -> np.ndarray:
-    """Evenly in the box of a problem."""
+    """Draw points evenly in the box of a problem."""
     rng = np.random.default_rng(0)
     drawn = rng.random((DRAWN, problem.objectives))
     if problem.box is not None:
@@ -68,7 +68,7 @@ def _points(problem: Problem) -> np.ndarray:
 
 
 def sphere(objectives: int) -> Callable[[np.ndarray], np.ndarray]:
-    """DTLZ2: a part of a sphere, whose radius the last numbers make longer."""
+    """Return DTLZ2, a part of a sphere; its last numbers make the radius longer."""
 
     def values(x: np.ndarray) -> np.ndarray:
         angles = x[:, : objectives - 1] * np.pi / 2
@@ -85,12 +85,12 @@ PLACES = np.array([[0.2, 0.7, 0.4, 0.1, 0.6], [0.7, 0.3, 0.8, 0.4, 0.2], [0.5, 0
 
 
 def bowls(x: np.ndarray) -> np.ndarray:
-    """The distances to three places."""
+    """Return the distances to three places."""
     return np.square(x[:, None] - PLACES).sum(axis=2)
 
 
 def sizes(x: np.ndarray) -> np.ndarray:
-    """An error, a size and a time: the larger the better, the smaller the quicker."""
+    """Return an error, a size and a time; large models are better and small ones quicker."""
     width, depth = np.exp(4 * x[:, 0]), np.exp(2 * x[:, 1])
     wrong = 2 * np.square(x[:, 2:] - PLACES[0, 2:]).sum(axis=1)
     error = 0.1 + 0.6 * np.exp(-2 * x[:, 0] - x[:, 1]) + wrong
@@ -98,7 +98,7 @@ def sizes(x: np.ndarray) -> np.ndarray:
 
 
 def islands(x: np.ndarray) -> np.ndarray:
-    """DTLZ7: a front in four pieces."""
+    """Return DTLZ7, which has a front in four pieces."""
     g = 1 + 9 * x[:, 2:].mean(axis=1)
     waves = (x[:, :2] / (1 + g)[:, None] * (1 + np.sin(3 * np.pi * x[:, :2]))).sum(axis=1)
     return np.column_stack([x[:, 0], x[:, 1], (1 + g) * (3 - waves)])
@@ -118,13 +118,13 @@ PROBLEMS = {
 
 
 def play_task(tuner: str, problem: Problem, seed: int) -> Iterator[tuple[float, ...]]:
-    """The losses of one run, trial after trial."""
+    """Yield the losses of one run, trial after trial."""
     player = optuna_player if tuner.startswith("optuna-") else foretune_player
     return player(tuner, problem, seed)
 
 
 def foretune_player(tuner: str, problem: Problem, seed: int) -> Iterator[tuple[float, ...]]:
-    """A method of Foretune."""
+    """Play a method of Foretune."""
     from foretune.search.optimizer import Optimizer
     from foretune.search.suggestions import Told
 
@@ -139,7 +139,7 @@ def foretune_player(tuner: str, problem: Problem, seed: int) -> Iterator[tuple[f
 
 
 def optuna_player(tuner: str, problem: Problem, seed: int) -> Iterator[tuple[float, ...]]:
-    """A sampler of Optuna."""
+    """Play a sampler of Optuna."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -158,7 +158,7 @@ def optuna_player(tuner: str, problem: Problem, seed: int) -> Iterator[tuple[flo
 
 
 def rows_of(tuner: str, name: str, seed: int) -> list[dict[str, Any]]:
-    """What is told of one run."""
+    """Return the rows that are written about one run."""
     problem = PROBLEMS[name]
     losses = np.array([*play_task(tuner, problem, seed)])
     run = {"tuner": tuner, "problem": problem.name, "seed": seed}
@@ -169,7 +169,7 @@ def rows_of(tuner: str, name: str, seed: int) -> list[dict[str, Any]]:
 
 
 def table(rows: Sequence[dict[str, str]]) -> str:
-    """The mean share after each look, a problem a row and a tuner a column."""
+    """Return the mean share after each look: a row for each problem, a column for each tuner."""
     tuners = [*dict.fromkeys(row["tuner"] for row in rows)]
     lines = [f"| | {' | '.join(tuners)} |", "|---" * (len(tuners) + 1) + "|"]
     for name in PROBLEMS:

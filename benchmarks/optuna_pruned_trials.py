@@ -1,16 +1,16 @@
-"""What Foretune's sampler should believe about pruned trials: replay of recorded curves in Optuna.
+"""Compares losses to assume for pruned trials, by replay of recorded curves in Optuna.
 
     python -m benchmarks.optuna_pruned_trials --experience lcbench-exp.parquet --out runs.jsonl
 
 Each study prunes with `ForetunePruner("asha")` and may use as many steps as five complete runs.
-The sampler's method is told of a pruned trial one of:
+The sampler's method is told one of these losses for a pruned trial:
 
 - `worst`: the worst complete loss so far;
 - `value`: the last value that the trial reported;
 - `shifted`: that value, plus the median change from its step to the end in complete trials.
 
-Regret: 0 is the best recorded value of a task, 1 the median one. The same command goes on with the
-runs that are missing in --out.
+A regret of 0 is the best recorded value of a task, 1 the median one. The same command goes on with
+the runs that are missing in --out.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from foretune.integrations.optuna.pruned_losses import PrunedLosses
 from foretune.integrations.optuna.study_search import StudySearch
 
 AT = (1, 2, 5)
-"""Complete runs after which regret is reported."""
+"""The numbers of complete runs after which regret is reported."""
 
 
 @dataclass

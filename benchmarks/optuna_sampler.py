@@ -1,4 +1,4 @@
-"""Foretune's sampler after 1,000 past Optuna studies: how long it learns, and what that is worth.
+"""Tests Foretune's sampler after 1,000 past Optuna studies: its learning time and its results.
 
     python benchmarks/optuna_sampler.py --folder DIR [--studies 1000] [--trials 30] [--tasks 8]
 
@@ -37,13 +37,13 @@ FAMILY: dict[str, tuple[BaseDistribution, float]] = {
     "width": (IntDistribution(16, 1024, log=True), 0.7),
     "optimiser": (CategoricalDistribution(["sgd", "adam", "rmsprop"]), 0.5),
 }
-"""Each hyperparameter, and where on its unit scale the family's optimum lies."""
+"""Each hyperparameter, and the place of the family's optimum on its unit scale."""
 ALWAYS = ("lr", "depth")
 SPREAD = 0.12
 
 
 class Task:
-    """One data set: which hyperparameters its program asks for, in which ranges, and its losses."""
+    """One dataset: the hyperparameters that its program asks for, their ranges, and its losses."""
 
     def __init__(self, seed: int) -> None:
         rng = np.random.default_rng(seed)
@@ -53,7 +53,7 @@ class Task:
             if name in ALWAYS or rng.random() < 0.6
         }
         optima = {name: centre + SPREAD * rng.normal() for name, (_, centre) in FAMILY.items()}
-        # The optimum lies within what the program asks for.
+        # The optimum lies within the ranges that the program asks for.
         self.optima = {
             name: float(np.clip(optima[name], *_unit_range(name, distribution)))
             for name, distribution in self.asked.items()
@@ -109,7 +109,7 @@ class RecordedTask:
 
 
 def _narrow_space(distribution: BaseDistribution, rng: np.random.Generator) -> BaseDistribution:
-    """Every other program asks for a smaller range."""
+    """Return a smaller range, or with a chance of one half the same one."""
     if isinstance(distribution, CategoricalDistribution) or rng.random() < 0.5:
         return distribution
     low, high = rng.uniform(0.0, 0.15), rng.uniform(0.85, 1.0)
@@ -154,7 +154,7 @@ def as_distribution(parameter: Any) -> BaseDistribution:
 
 
 def write_studies(path: Path, studies: list[tuple[str, list[tuple[dict[str, Any], Any, float]]]]):
-    """A SQLite file as Optuna would have left it, written in one go."""
+    """Write a SQLite file at once, as Optuna would have left it."""
     path.unlink(missing_ok=True)
     optuna.storages.RDBStorage(f"sqlite:///{path}")
     trial_id = 0
@@ -212,7 +212,7 @@ def recorded_studies(experience: Experience, tasks: list[str], trials: int) -> l
 
 
 def run(task: Any, sampler: optuna.samplers.BaseSampler, trials: int) -> tuple[list[float], float]:
-    """The best loss so far after each trial, and the median CPU seconds of one after ten."""
+    """Return the best loss after each trial, and the median CPU seconds of a trial after ten."""
     study = optuna.create_study(sampler=sampler)
     seconds, best = [], []
     for _ in range(trials):

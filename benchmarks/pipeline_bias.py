@@ -1,8 +1,8 @@
-"""DeepPipe's Experiment 5: what the encoders' inductive bias is worth.
+"""Repeats DeepPipe's Experiment 5: the worth of the encoders' inductive bias.
 
-For every share of the meta-training tasks and every number of encoder layers a network is trained
-and replayed on test tasks; a report gives average ranks among the numbers of layers (Figure 5). The
-cluster metric of random networks (Figure 4) comes with an option of its own.
+For every share of the meta-training tasks and every number of encoder layers, a network is trained
+and replayed on test tasks. A report gives average ranks among the numbers of layers (Figure 5). The
+option --clusters prints the cluster metric of random networks (Figure 4).
 
     python benchmarks/pipeline_bias.py --experience tensor-oboe.parquet --out bias.jsonl
     python benchmarks/pipeline_bias.py --experience tensor-oboe.parquet --clusters
@@ -33,7 +33,7 @@ LAYERS = (0, 1, 2)
 
 
 def take_share(split: Split, share: float, seed: int) -> Split:
-    """The split with a share of its training tasks, at least one of them."""
+    """Return the split with a share of its training tasks, at least one of them."""
     count = max(1, round(share * len(split.train)))
     chosen = np.random.default_rng(seed).permutation(len(split.train))[:count]
     train = tuple(split.train[place] for place in np.sort(chosen))
@@ -43,7 +43,7 @@ def take_share(split: Split, share: float, seed: int) -> Split:
 def replay_task(
     prior: Prior, pool: TaskPool, start: tuple[int, ...], seed: int, trials: int
 ) -> list:
-    """The best loss so far after each trial."""
+    """Return the best loss so far after each trial."""
     target = Target(pool.configs.space, pool=pool.configs)
     method = Method("variant", "", deeppipe, design=Design("random", 0), needs_experience=True)
     first = pool.configs.take(list(start)) if start else None
@@ -56,7 +56,7 @@ def replay_task(
 
 
 def recorded_start(experience: Experience, pool: TaskPool) -> tuple[int, ...]:
-    """The members of the pool that the task's recorded design names; none if it names none."""
+    """Return the members of the pool that the task's recorded design names; empty if none."""
     designs = list(experience.starts.get(pool.task, {}).values())
     if not designs:
         return ()
@@ -99,7 +99,7 @@ def runs(given: argparse.Namespace, experience: Experience) -> Iterator[dict]:
 
 
 def report(out: Path) -> None:
-    """The average rank among numbers of layers, over tasks and trials, for each share."""
+    """Print the average rank among numbers of layers, over tasks and trials, for each share."""
     from scipy.stats import rankdata
 
     rows = [json.loads(line) for line in out.read_text().splitlines()]
@@ -122,7 +122,7 @@ def report(out: Path) -> None:
 
 
 def clusters(experience: Experience, stage: str, seed: int) -> None:
-    """The cluster metric of networks with standard-normal weights."""
+    """Print the cluster metric of networks with standard-normal weights."""
     space = experience.space
     names = [s.name for s in space.structure.stages]
     place = names.index(stage)

@@ -1,4 +1,4 @@
-"""DeepPipe's Experiment 4 (Table 3): an algorithm that past tasks did not know.
+"""Repeats DeepPipe's Experiment 4 (Table 3): an algorithm that past tasks did not know.
 
 Each algorithm of a stage is left out in turn. The rows of the table:
 
@@ -9,9 +9,9 @@ Each algorithm of a stage is left out in turn. The rows of the table:
     new encoder    encoders, meta-trained without the algorithm, its encoder tuned on the target
 
 All rows begin with the five configurations recorded for the task, as far as they may use them;
-rows that meet an algorithm unknown to past tasks also try one pipeline of it, drawn at random. So
-do the scripts that the paper's authors published. With --own-start all begin instead with the
-portfolio of the past tasks that lack the algorithm, and none has to try it. Algorithms joined by a
+rows that meet an algorithm unknown to past tasks also try one pipeline of it, drawn at random. The
+scripts of the paper's authors do the same. With --own-start all rows begin with the portfolio of
+the past tasks without the algorithm instead, and none has to try it. Algorithms joined by a
 plus sign are left out together, as the paper does with the two that have no hyperparameters.
 
 Each run is one line of JSON, and a run that is there is not done again. The report gives the
@@ -50,11 +50,11 @@ MEET_IT_ANEW = ("random", "no encoders", "new encoder")
 NEWCOMER = "new encoder"
 JOIN = "+"
 START = 5
-"""Trials before which rows hardly differ."""
+"""The number of trials before which rows hardly differ."""
 
 
 def without_algorithm(space: Space, stage: str, algorithm: str) -> Space:
-    """The space that lacks one algorithm of a stage, or several, and their hyperparameters."""
+    """Return the space without one or several algorithms of a stage and their hyperparameters."""
     left_out = algorithm.split(JOIN)
     found = next(s for s in space.structure.stages if s.name == stage)
     used = {a.name: set(a.parameters) for a in found.algorithms}
@@ -73,7 +73,7 @@ def without_algorithm(space: Space, stage: str, algorithm: str) -> Space:
 
 
 def uses(configs: Encoded, stage: str, algorithm: str) -> np.ndarray:
-    """(n,), which pipelines have the algorithm, or one of several."""
+    """Return for each pipeline (n,) whether it has the algorithm, or one of several."""
     place = configs.space.names.index(stage)
     parameter = configs.space.parameters[place]
     wanted = [parameter.index_of(name) for name in algorithm.split(JOIN)]
@@ -81,7 +81,7 @@ def uses(configs: Encoded, stage: str, algorithm: str) -> np.ndarray:
 
 
 def drop_algorithm(experience: Experience, stage: str, algorithm: str) -> Experience:
-    """The evaluations of all pipelines without the algorithm, in the space that lacks it."""
+    """Return the evaluations of all pipelines without the algorithm, in the space without it."""
     space = without_algorithm(experience.space, stage, algorithm)
     left = np.flatnonzero(~uses(experience.configs, stage, algorithm))
     configs = space.encode(experience.configs.take(left).dicts())
@@ -107,7 +107,7 @@ def learner(encoder_layers: int, *, as_published: bool = False) -> DeepPipeLearn
 
 
 def learnt_without(experience: Experience, split: Split, given: argparse.Namespace) -> dict:
-    """The priors of the rows that know nothing of the algorithm, by row."""
+    """Learn the priors of the rows without the algorithm, by row."""
     fewer = for_learning(drop_algorithm(experience, given.stage, given.algorithm), split)
     one, none = (learner(layers, as_published=given.as_published) for layers in (1, 0))
     smaller = one.learn(fewer, seed=0, progress=TerminalProgress())
@@ -121,7 +121,7 @@ def learnt_without(experience: Experience, split: Split, given: argparse.Namespa
 def learnt_with(
     experience: Experience, split: Split, given: argparse.Namespace
 ) -> dict[str, Prior]:
-    """The priors of the other rows, the same for all algorithms."""
+    """Learn the priors of the other rows, the same for all algorithms."""
     past = for_learning(experience, split)
     knowing = learner(1, as_published=given.as_published)
     return {
@@ -131,7 +131,7 @@ def learnt_with(
 
 
 def play_task(prior: Prior, pool: TaskPool, start: Encoded, trials: int) -> list[float]:
-    """The best loss so far after each trial."""
+    """Return the best loss so far after each trial."""
     method = Method("row", "", deeppipe, design=Design("random", 0))
     target = Target(pool.configs.space, pool=pool.configs)
     optimizer = Optimizer(target, method, prior, seed=0, start=start)
@@ -143,7 +143,7 @@ def play_task(prior: Prior, pool: TaskPool, start: Encoded, trials: int) -> list
 
 
 def beginning(whole: TaskPool, recorded: Encoded, row: str, given: argparse.Namespace) -> Encoded:
-    """The recorded start, and a pipeline of the algorithm for rows that meet it anew."""
+    """Return the recorded start, with a pipeline of the algorithm for rows that do not know it."""
     start = recorded.take(np.flatnonzero(recorded.isin(whole.configs)))
     new = np.flatnonzero(uses(whole.configs, given.stage, given.algorithm))
     if row == "left out":
@@ -161,7 +161,7 @@ def run(
     given: argparse.Namespace,
     recorded: Encoded | None = None,
 ) -> dict:
-    """One row on one task; without a recorded start, from the portfolio that lacks it."""
+    """Run one row on one task; without a recorded start, begin with the portfolio."""
     smaller = priors["left out"]
     start = smaller.first if recorded is None else beginning(pool, recorded, row, given)
     if row == "left out":
@@ -193,7 +193,7 @@ def runs(experience: Experience, given: argparse.Namespace) -> Iterator[dict]:
 
 
 def recorded_start(experience: Experience, task: str) -> Encoded | None:
-    """The first design recorded for the task, if there is one."""
+    """Return the first design recorded for the task, if there is one."""
     designs = list(experience.starts.get(task, {}).values())
     return experience.configs.take(list(designs[0])) if designs else None
 
@@ -208,7 +208,7 @@ def rows_of(out: Path) -> list[dict]:
 
 
 def report(out: Path, rows: Sequence[str]) -> None:
-    """The average rank of each row, as in Table 3, and whom the new encoder beats how often."""
+    """Print the average rank of each row, as in Table 3, and the duels of the new encoder."""
     found = {(r["algorithm"], r["task"], r["row"]): r["best"] for r in rows_of(out)}
     for algorithm in dict.fromkeys(key[0] for key in found):
         tasks = [t for a, t, row in found if a == algorithm and row == rows[0]]
@@ -221,7 +221,7 @@ def report(out: Path, rows: Sequence[str]) -> None:
 
 
 def _duels(curves: np.ndarray, rows: Sequence[str]) -> str:
-    """Trials won minus lost by the new encoder, after the start; curves: (tasks, rows, trials)."""
+    """Return the new encoder's wins minus losses after the start; curves: (tasks, rows, trials)."""
     if NEWCOMER not in rows:
         return ""
     own = curves[:, [rows.index(NEWCOMER)]]

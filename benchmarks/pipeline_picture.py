@@ -1,7 +1,7 @@
-"""The learnt embedding of a table's pipelines in the plane (Figures 6 and 7 of DeepPipe).
+"""Draws the learnt embedding of pipelines in the plane (Figures 6 and 7 of DeepPipe).
 
-Two pictures, by t-SNE and by principal components, each coloured by the algorithm of a stage and by
-the loss on a test task. The network is learnt once and kept in `--prior`.
+It draws two pictures, by t-SNE and by principal components, each coloured by the algorithm of a
+stage and by the loss on a test task. The network is learnt once and kept in `--prior`.
 
     python benchmarks/pipeline_picture.py --experience tensor-oboe.parquet \
         --prior deeppipe.safetensors --figures figures
@@ -30,7 +30,7 @@ from foretune_lab.drawing.embedding import (
 
 
 def learnt(path: Path, experience: Experience, split: Split) -> DeepPipePrior:
-    """The prior of that file, which is learnt and saved if it is not there."""
+    """Return the prior of a file; learn and save it if there is no file."""
     learner = deeppipe()
     if path.exists():
         return learner.load(path)
@@ -40,7 +40,7 @@ def learnt(path: Path, experience: Experience, split: Split) -> DeepPipePrior:
 
 
 def algorithms(configs: Encoded, stage: str) -> list[str]:
-    """What each pipeline has in that stage."""
+    """Return the algorithm of each pipeline in a stage."""
     structure = configs.space.structure
     place = next(i for i, found in enumerate(structure.stages) if found.name == stage)
     names = [algorithm.name for algorithm in structure.stages[place].algorithms]
@@ -48,7 +48,7 @@ def algorithms(configs: Encoded, stage: str) -> list[str]:
 
 
 def losses(experience: Experience, configs: Encoded, task: str) -> Floats:
-    """Of each pipeline on the task, in ranks from 0 (best) to 1; NaN where it was not evaluated."""
+    """Return the rank of each pipeline on the task, 0 (best) to 1; NaN if not evaluated."""
     pool = pool_of(experience, task)
     order = np.argsort(np.argsort(pool.losses[:, 0])) / (len(pool.losses) - 1)
     known = dict(zip(pool.configs.keys().tolist(), order, strict=True))

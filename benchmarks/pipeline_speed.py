@@ -1,4 +1,4 @@
-"""How long DeepPipe takes: meta-training, and a suggestion over a whole pool.
+"""Measures the time of DeepPipe: meta-training, and a suggestion over a whole pool.
 
 Priors that lie in `--priors` as METHOD.safetensors are read instead of learnt.
 

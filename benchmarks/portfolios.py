@@ -1,8 +1,8 @@
-"""Portfolio builders against each other at an equal budget of evaluations.
+"""Compares portfolio builders at an equal budget of evaluations.
 
-Datasets are split into folds; a builder sees all folds but one and its portfolio is judged on that
-one, by the error of the best of its first 1, 2 and 5 configurations. Results are JSON lines, one
-a fold and builder; the same command goes on where it was stopped.
+Datasets are split into folds. A builder sees all folds but one. Its portfolio is judged on that
+one, by the error of the best of its first 1, 2 and 5 configurations. The results have one line of
+JSON for each fold and builder. The same command goes on where it was stopped.
 
     python benchmarks/portfolios.py --experience oboe.parquet --out portfolios.jsonl
     python benchmarks/portfolios.py --report portfolios.jsonl
@@ -43,11 +43,11 @@ PAIRS = {
     ("whole", "naive"): (),
     ("obo", "whole"): (),
 }
-"""Which builder is compared with which, and the paper's combined values in percent."""
+"""The pairs of builders to compare, and the paper's combined values in percent."""
 
 
 def naive_on_a_panel(jobs, k: int, aggregate: Aggregate, *, seed: int) -> Picks:
-    """Naive greedy on the adaptive builders' own panel of tasks: what the panel alone brings."""
+    """Build naively on the adaptive builders' panel of tasks, to see the worth of the panel."""
     rng = np.random.default_rng(seed)
     tasks = panel_of(jobs, rng)
     drawn = rng.permutation(len(jobs.candidates))[: jobs.left // len(tasks)]
@@ -58,11 +58,11 @@ def naive_on_a_panel(jobs, k: int, aggregate: Aggregate, *, seed: int) -> Picks:
 
 
 CONTENDERS = {**BUILDERS, "panel": naive_on_a_panel, "whole": BUILDERS["naive"]}
-"""The builders, naive on a panel, and naive on the whole table, which no budget limits."""
+"""The builders, and naive ones on a panel and on the whole table without a budget."""
 
 
 def errors_of(experience: Experience, table: LossTable) -> Floats:
-    """(tasks, candidates), the errors as they were measured, the worst of the task if missing."""
+    """Return the measured errors (tasks, candidates); a missing one is the task's worst."""
     errors = np.full((len(experience.tasks), len(experience.configs)), np.nan, dtype=np.float32)
     errors[experience.task_index, experience.config_index] = experience.losses[:, 0]
     kept = [experience.tasks.index(task) for task in table.tasks]
@@ -72,7 +72,7 @@ def errors_of(experience: Experience, table: LossTable) -> Floats:
 def judge_portfolio(
     table: LossTable, errors: Floats, split: Split, builder: str, budget: int, seed: int
 ) -> dict:
-    """Build on the training tasks; the errors of the first configurations on the others."""
+    """Build on the training tasks; return the errors of the first configurations on the others."""
     position = {task: row for row, task in enumerate(table.tasks)}
     train = [position[task] for task in split.train if task in position]
     test = [position[task] for task in split.test if task in position]
@@ -83,7 +83,7 @@ def judge_portfolio(
     started = time.perf_counter()
     picks = CONTENDERS[builder](jobs, longest, mean, seed=seed)
     seconds = time.perf_counter() - started
-    # Candidates are those that are shared among the training tasks, perhaps not all of the table.
+    # Candidates are those that all training tasks share, perhaps not all of the table.
     chosen = np.flatnonzero(table.configs.isin(jobs.candidates))[picks.chosen]
     best = np.minimum.accumulate(errors[np.ix_(test, chosen)], axis=1)
     return {
@@ -97,15 +97,17 @@ def judge_portfolio(
 
 
 def random_curve(errors: Floats) -> list[float]:
-    """The expected RED after 1, 2, ... random trials, averaged over tasks; exact, as RED grows
-    with the error."""
+    """Return the expected RED after 1, 2, ... random trials, averaged over tasks.
+
+    It is exact, because RED grows with the error.
+    """
     rows = [row.astype(float) for row in errors]
     losses = [relative_error_difference(row, np.asarray(reference_loss(row))) for row in rows]
     return np.mean([random_search_minimum(row, RANDOM_TRIALS) for row in losses], axis=0).tolist()
 
 
 def run(given: argparse.Namespace) -> None:
-    """Add what is missing to the file of results, fold by fold."""
+    """Add the missing results to the file, fold by fold."""
     done = {(r["suite"], r["fold"], r["builder"]) for r in _lines(given.out)}
     experience = Experience.open(given.experience)
     experience = experience.with_metrics([experience.metrics[0].name])
@@ -126,7 +128,7 @@ def run(given: argparse.Namespace) -> None:
 
 
 def report(path: Path) -> str:
-    """Tables of all results, as Markdown."""
+    """Return tables of all results as Markdown."""
     rows = list(_lines(path))
     parts = []
     for suite in dict.fromkeys(row["suite"] for row in rows):
@@ -179,7 +181,7 @@ def _levels(rows: list[dict]) -> str:
 
 
 def _against_random(rows: list[dict]) -> str:
-    """After how many random trials the average RED is as low as the list's."""
+    """Return after how many random trials the average RED is as low as the portfolio's."""
     whole = [row for row in rows if row["builder"] == "whole"]
     curve = np.average(
         [row["random"] for row in whole], axis=0, weights=[len(row["tasks"]) for row in whole]

@@ -1,4 +1,4 @@
-"""Replays of `random` against the closed form of random search, on any recorded tables.
+"""Compares replays of `random` with the closed form of random search, on recorded tables.
 
 The best of t draws without replacement has a known mean and variance. The difference of the
 replays' mean to it, in units of its standard deviation, has a root mean square near 1 if the
@@ -31,7 +31,7 @@ def run(pool: TaskPool, seed: int, trials: int) -> np.ndarray:
 
 
 def differences(pool: TaskPool, seeds: int, trials: int) -> np.ndarray:
-    """(trials,), in standard deviations of the mean."""
+    """Return the differences (trials,) in standard deviations of the mean."""
     losses = pool.losses[:, 0] - np.nanmin(pool.losses[:, 0])
     mean = random_search_minimum(losses, trials)
     variance = random_search_minimum(losses**2, trials) - mean**2

@@ -1,7 +1,7 @@
-"""What the parts of deep ranking ensembles are worth: the paper's claims 3 to 5, and fine-tuning.
+"""Measures the worth of the parts of deep ranking ensembles: the paper's claims 3 to 5, and tuning.
 
-5 folds of tasks; a line of JSON a run, so that an interrupted ablation goes on where it stopped
-(`ranking_claims.py` draws them). `dre` has all of meta-learning (M), fine-tuning (T) and
+There are 5 folds of tasks and a line of JSON for each run, so an interrupted ablation goes on where
+it stopped (`ranking_claims.py` draws them). `dre` has meta-learning (M), fine-tuning (T) and
 meta-features (F), `dre-ri` only fine-tuning, `no-M` the meta-features of an untrained deep set too.
 The numbers are the normalised regret of the incumbent (0 the pool's best, 1 its median) after some
 trials, and the average rank of each variant among all.
@@ -160,7 +160,7 @@ def ablate(
     done: set[tuple[str, str, int]],
     given: argparse.Namespace,
 ) -> Iterator[dict[str, object]]:
-    """One row a run that is not done yet."""
+    """Yield one row for each run that is not done yet."""
     known, seeds = variants(), range(given.seeds)
     for fold in k_fold(experience, FOLDS, seed=0):
         tasks = fold.test[: -(-given.tasks_limit // FOLDS)]
@@ -177,7 +177,7 @@ def ablate(
 
 
 def report(rows: Sequence[dict[str, object]], names: Sequence[str]) -> None:
-    """Mean regret and average rank of each variant, over the runs that all of them have."""
+    """Print mean regret and average rank of each variant, over the runs that all of them have."""
     regrets = {(row["variant"], row["task"], row["seed"]): row["regret"] for row in rows}
     every = {(task, seed) for _, task, seed in regrets}
     runs = sorted(key for key in every if all((name, *key) in regrets for name in names))

@@ -1,4 +1,4 @@
-"""Claims 3 to 5 of Deep Ranking Ensembles from the runs of `ranking_ablation.py`: a plot each.
+"""Plots claims 3 to 5 of Deep Ranking Ensembles from the runs of `ranking_ablation.py`.
 
     python benchmarks/ranking_ablation.py --experience adaboost.parquet --out runs.jsonl \
         --variants "$(python benchmarks/ranking_claims.py --names)" --tasks-limit 60 --seeds 1
@@ -44,11 +44,11 @@ CLAIMS = {
         "random": "random search",
     },
 }
-"""What each claim compares: the ablation's variants, and what a plot calls them."""
+"""The variants of the ablation that each claim compares, and their names in a plot."""
 
 
 def side_by_side(rows: list[dict], claim: int) -> Compared:
-    """The claim's variants on the runs that all of them have."""
+    """Return the claim's variants on the runs that all of them have."""
     names = CLAIMS[claim]
     regrets = {(row["variant"], row["task"], row["seed"]): row["regret"] for row in rows}
     tasks = sorted({task for _, task, _ in regrets})
@@ -65,7 +65,7 @@ def side_by_side(rows: list[dict], claim: int) -> Compared:
 
 
 def report(methods: Compared) -> None:
-    """Average ranks with their 95% confidence, and which differences may be chance."""
+    """Print average ranks with their 95% confidence, and the differences that may be chance."""
     ranks = methods.average_ranks()
     half = np.maximum(ranks.high - ranks.mean, ranks.mean - ranks.low)
     print(

@@ -1,8 +1,8 @@
-"""What a suggestion of a deep ranking ensemble costs, and what learning it costs.
+"""Measures the time of a suggestion of a deep ranking ensemble, and of learning it.
 
-90 past tasks of 100 evaluations in 9 dimensions, synthetic bowls that differ from task to task; a
-pool of 2,000 configurations; 10, 50 and 100 told trials. `--first` measures what a new process
-needs from its start to the first suggestion with a saved prior.
+There are 90 past tasks of 100 evaluations in 9 dimensions, synthetic bowls that differ by task, a
+pool of 2,000 configurations, and 10, 50 and 100 told trials. `--first` measures the time of a new
+process from its start to the first suggestion with a saved prior.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/ranking_speed.py
     OPENBLAS_NUM_THREADS=1 python benchmarks/ranking_speed.py --first
@@ -43,7 +43,7 @@ def past() -> Experience:
 
 
 def milliseconds(name: str, prior: Prior, told: int, repeats: int = REPEATS) -> tuple[float, float]:
-    """The median wall and processor time of a suggestion after `told` trials."""
+    """Return the median wall and processor time of a suggestion after `told` trials."""
     pool = SPACE.sample(POOL, seed=1)
     losses, configs = loss(pool, 0), pool.dicts()
     target, no_opening = Target(SPACE, pool=pool), pool.take([])
@@ -69,7 +69,7 @@ def learning(name: str) -> Prior:
 
 
 def first_suggestion(path: Path) -> None:
-    """In a process of its own: load a prior, tell 100 trials, ask."""
+    """Load a prior, tell 100 trials and ask, in a process of its own."""
     milliseconds("dre", method("dre").load(path), TOLD[-1], repeats=1)
 
 

@@ -1,4 +1,4 @@
-"""Measures what a report of a running trial costs: in process, from a worker process, of a command.
+"""Measures the time of a report of a running trial: in process, from a worker, from a command.
 
     python benchmarks/report_overhead.py [--reports 10000]
 
@@ -50,7 +50,7 @@ for n in range({n}):
 
 
 class Count:
-    """Counts what it hears."""
+    """Counts the reports that it gets."""
 
     def __init__(self) -> None:
         self.number = 0

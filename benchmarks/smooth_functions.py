@@ -1,12 +1,12 @@
-"""Tuners that know nothing of past tasks on functions that a good search refines to many digits.
+"""Compares tuners without past tasks on functions that a good search refines to many digits.
 
     python -m benchmarks.smooth_functions --targets 8 --trials 100
     python -m benchmarks.smooth_functions --tuners gcp-smooth,optuna-tpe,hebo --environments DIR
 
 Tuners are methods of the registry and, in environments of their own, those of `benchmarks.peers`.
-The families are those of `benchmarks/peers/functions.py`. Reported is the mean over targets of the
-logarithm (base 10) of the value, noise apart, of the best trial so far. With `--out FOLDER` every
-run is kept there, and the same command goes on where it was stopped.
+The families are those of `benchmarks/peers/functions.py`. The number is the mean over targets of
+the logarithm (base 10) of the value, without noise, of the best trial so far. With `--out FOLDER`,
+every run is kept there, and the same command goes on where it was stopped.
 """
 
 import argparse
@@ -34,7 +34,7 @@ LEAST = 1e-12
 
 
 def space_of(parameters: tuple[Parameter, ...]) -> Space:
-    """The same parameters as a space of ours."""
+    """Return the same parameters as a space of Foretune."""
     return Space.of({parameter.name: _notation(parameter) for parameter in parameters})
 
 
@@ -66,7 +66,7 @@ class MethodTuner:
 
 
 def best_so_far(played: dict[str, Floats], problem: FunctionProblem) -> Floats:
-    """What the trial that looked best up to each one is worth."""
+    """Return the true value of the trial that looked best so far, after each trial."""
     values = np.array([problem.value(row) for row in played["rows"]])
     losses = played["losses"]
     best = [int(losses[: n + 1].argmin()) for n in range(len(losses))]
@@ -75,7 +75,7 @@ def best_so_far(played: dict[str, Floats], problem: FunctionProblem) -> Floats:
 
 
 def run(tuner: Contestant, task: str, seed: int, given: argparse.Namespace, out: Path) -> None:
-    """One run, unless it has been played before."""
+    """Play one run, unless it has been played before."""
     file = out / tuner.name / f"{task.replace(':', '-')}-{given.trials}.npz"
     if file.exists():
         return
@@ -97,7 +97,7 @@ def run(tuner: Contestant, task: str, seed: int, given: argparse.Namespace, out:
 
 
 def report(tuner: str, given: argparse.Namespace, out: Path) -> str:
-    """The mean logarithms of one tuner, a row for each family."""
+    """Return the mean logarithms of one tuner, with a row for each family."""
     looks = [n for n in LOOKS if n <= given.trials]
     rows = {}
     for family in given.families.split(","):
@@ -114,7 +114,7 @@ def report(tuner: str, given: argparse.Namespace, out: Path) -> str:
 
 
 def main() -> None:
-    """Play what is missing, and print a table for each tuner."""
+    """Play the missing runs, and print a table for each tuner."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--targets", type=int, default=8)
     parser.add_argument("--trials", type=int, default=100)

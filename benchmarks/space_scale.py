@@ -1,4 +1,4 @@
-"""How the time of everything that is done with a space grows with its size; columns of tables, too.
+"""Measures how the time of operations grows with the size of a space or of a table.
 
     python benchmarks/space_scale.py
     python benchmarks/space_scale.py --only deep
@@ -31,7 +31,7 @@ COLUMNS = (100, 1_000, 10_000, 25_000, 25_001, 100_000)
 
 
 def deep(levels: int) -> Notation:
-    """Choices inside of choices, each level with a number of its own."""
+    """Return choices inside of choices; each level has a number of its own."""
     notation: Notation = {"x": (0.0, 1.0)}
     for _ in range(levels):
         notation = {"m": {"a": notation, "b": {}}, "x": (0.0, 1.0)}
@@ -39,18 +39,18 @@ def deep(levels: int) -> Notation:
 
 
 def flat(count: int) -> Notation:
-    """Ranges, integers and lists side by side."""
+    """Return ranges, integers and lists side by side."""
     kinds = ((0.0, 1.0), (1, 100), ["a", "b"])
     return {f"h{i}": kinds[i % 3] if i % 3 < 2 or count <= 5_000 else (1, 9) for i in range(count)}
 
 
 def wide(choices: int) -> Notation:
-    """One list of choices beside a range."""
+    """Return one list of choices beside a range."""
     return {"kind": [f"c{i}" for i in range(choices)], "x": (0.0, 1.0)}
 
 
 def steps(notation: Notation) -> Iterator[tuple[str, float | str]]:
-    """Operations and the CPU seconds that they took; none after a space that is refused."""
+    """Yield operations and their CPU seconds; none follows if the space is refused."""
     kept: dict[str, Any] = {}
 
     def suggest(method: str) -> None:
@@ -89,7 +89,7 @@ def steps(notation: Notation) -> Iterator[tuple[str, float | str]]:
 
 
 def table_steps(columns: int) -> Iterator[tuple[str, float | str]]:
-    """CPU seconds to read a CSV file of 200 rows of random numbers and a target."""
+    """Yield CPU seconds to read a CSV file of 200 rows of random numbers and a target."""
     numbers = np.random.default_rng(0).random((200, columns - 1)).round(3)
     names = [*(f"c{i}" for i in range(columns - 1)), "y"]
     with TemporaryDirectory() as folder:
@@ -113,7 +113,7 @@ FAMILIES: dict[str, tuple[Callable[[int], Iterator[tuple[str, float | str]]], tu
     "wide": (lambda choices: steps(wide(choices)), CHOICES),
     "columns": (table_steps, COLUMNS),
 }
-"""By name: what is measured, and at which sizes."""
+"""The function and the sizes of each measurement, by name."""
 
 
 def main() -> None:

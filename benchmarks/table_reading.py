@@ -1,12 +1,12 @@
-"""CPU seconds and peak memory of reading a table and finding out what its columns are.
+"""Measures CPU seconds and peak memory of reading a table and the kinds of its columns.
 
     python benchmarks/table_reading.py                  # 500,000 x 30, 2,000 x 3,000, 5,000 x 5,000
     python benchmarks/table_reading.py --shapes 500000x30 --profile profile.txt
 
 Each table is made from a seed: half of its columns are numbers, the others are categories, dates,
 texts, numbers as people write them, and columns with missing values. Each shape is read in a
-process of its own. One line of JSON a shape; `steps` are the CPU seconds of each step that shows
-progress, and `silent_s` is the longest time on the clock between two signs of life.
+process of its own. Each shape gives a line of JSON; `steps` are the CPU seconds of each step that
+shows progress, and `silent_s` is the longest time on the clock between two signs of life.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def make_table(rows: int, columns: int, path: Path) -> None:
 
 
 def make_column(kind: str, rows: int, rng: np.random.Generator) -> np.ndarray:
-    """The cells of one column."""
+    """Return the cells of one column."""
     numbers = rng.standard_normal(rows).round(4)
     share, whole = rng.random(rows), rng.integers(0, 10_000, rows)
     words = WORDS[rng.integers(0, len(WORDS), (4, rows))]
@@ -104,7 +104,7 @@ def measure(path: Path, profile: str) -> dict[str, object]:
     """Read the table in this process, whose memory nothing else has used."""
     try:
         from foretune.tables import read_table
-    except ImportError:  # as it was called before
+    except ImportError:  # This is its earlier name.
         from foretune.automl.tables.reading import read_training as read_table
     before, begin = peak_mb(), time.process_time()
     signs, profiler = SignsOfLife(), cProfile.Profile()

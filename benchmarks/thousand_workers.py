@@ -1,4 +1,4 @@
-"""A thousand workers on one store, simulated on a virtual clock.
+"""Simulates a thousand workers on one store with a virtual clock.
 
     python benchmarks/thousand_workers.py waiting --ask 0.3 --store 0.07
     python benchmarks/thousand_workers.py quality --trials 128 --seeds 5 [--experience FILE ...]
@@ -9,14 +9,14 @@ A worker gets a suggestion, runs its trial, and reports. Run times are log-norma
 `waiting` is queueing alone. The workers are shared among processes of `foretune tune`. Each process
 serves one worker after another: it computes a suggestion for `--ask` seconds, and then stores it.
 All processes share one store, which is locked for `--store` seconds for each trial: one look, one
-begin, one end. Both numbers are measured (`many_trials.py`, `reliability/store_time.py`). Prints
-the share of time in which workers run trials, how long a worker waits for a suggestion, and trials
-a second, all in the middle of the time: at its start everybody begins at once.
+begin, one end. Both numbers are measured (`many_trials.py`, `reliability/store_time.py`). It
+prints the share of time in which workers run trials, how long a worker waits for a suggestion, and
+the trials in a second. All are from the middle of the time, because all workers begin at once.
 
 `quality` makes the suggestions with the real optimiser. The clock decides which results it knows at
-each of them. A suggestion takes `--ask` seconds of virtual time, whatever it takes here. Prints the
-regret after all trials for each number of workers. On smooth functions it is the logarithm (base
-10) of the best loss, in recorded tasks the share of the way from the least loss to the median one.
+each of them. A suggestion takes `--ask` seconds of virtual time, whatever it takes here. It prints
+the regret after all trials for each number of workers. On smooth functions, it is the logarithm
+(base 10) of the best loss. In recorded tasks, 0 is the least loss and 1 the median one.
 """
 
 import argparse
@@ -39,7 +39,7 @@ from foretune_lab.bench.pools import pool_of
 
 MEAN_SECONDS = 60.0
 SPREAD = 1.0
-"""Of the logarithm of run times."""
+"""The standard deviation of the logarithm of run times."""
 
 
 def run_times(rng: np.random.Generator) -> Iterator[float]:
@@ -52,15 +52,15 @@ def run_times(rng: np.random.Generator) -> Iterator[float]:
 
 @dataclass
 class Waited:
-    """What came of queueing."""
+    """The result of queueing."""
 
     busy: float
-    """Share of the workers' time in which they ran trials."""
+    """The share of the workers' time in which they ran trials."""
     mean_s: float
-    """Seconds that a worker waited for a trial."""
+    """The mean seconds that a worker waited for a trial."""
     longest_s: float
     rate: float
-    """Trials a second."""
+    """The number of trials in a second."""
 
 
 def simulate_queue(
@@ -126,12 +126,12 @@ class Problem:
     name: str
     target: Target
     loss: Callable[[dict[str, Any], int | None], float]
-    """Of a configuration and its row in the pool."""
+    """The loss of a configuration and its row in the pool."""
     regret: Callable[[float], float]
 
 
 def smooth_problem(name: str, columns: int, seed: int) -> Problem:
-    """A valley, or a valley with ripples, whose least loss is 0."""
+    """Return a valley, with or without ripples, whose least loss is 0."""
     rng = np.random.default_rng(seed)
     centre, weights = rng.uniform(0.2, 0.8, columns), rng.uniform(0.3, 2.0, columns)
 
@@ -146,7 +146,7 @@ def smooth_problem(name: str, columns: int, seed: int) -> Problem:
 
 
 def recorded_problem(path: Path, seed: int) -> Problem:
-    """The recorded configurations of one task of a file; each seed has another task."""
+    """Return the recorded configurations of one task of a file; each seed has another task."""
     past = Experience.open(path)
     pool = pool_of(past, past.tasks[seed % len(past.tasks)])
     losses = pool.losses[:, 0]
@@ -163,7 +163,7 @@ def recorded_problem(path: Path, seed: int) -> Problem:
 def run_study(
     problem: Problem, name: str, workers: int, trials: int, seed: int, ask: float
 ) -> tuple[float, float]:
-    """The least loss of one study, and the CPU seconds of a suggestion."""
+    """Return the least loss of one study, and the CPU seconds of a suggestion."""
     entry = method(name)
     optimizer = Optimizer(problem.target, entry, entry.learn(None, seed=seed), seed=seed)
     times = run_times(np.random.default_rng(seed))
@@ -194,7 +194,7 @@ def problems(files: Iterable[Path], seed: int) -> list[Problem]:
 
 
 def print_quality(given: argparse.Namespace) -> None:
-    """One line for each study, so that a run that is stopped has told something."""
+    """Print one line for each study, so that a stopped run has printed something."""
     for seed in range(given.seeds):
         for problem in problems(given.experience, seed):
             for name in given.methods:

@@ -1,4 +1,4 @@
-"""Two objectives at once, without any experience: how much of the front is found.
+"""Measures how much of the front is found with two objectives and no experience.
 
     python benchmarks/two_objectives.py --tuners auto,optuna-tpe,optuna-nsga2,random --out two.csv
     DIR/optuna/bin/python benchmarks/two_objectives.py --tuners optuna-gp --out two.csv
@@ -6,10 +6,10 @@
         --problems convex,concave,broken,sphere,bowls,waves,steep
     python benchmarks/two_objectives.py --out two.csv      # prints the table
 
-Every run is told of as soon as it has ended, and not played again. The share of the front's
-hypervolume that is missing is told after some trials; what counts is better in both objectives than
-the medians of random configurations. Tuners of Optuna run wherever Optuna is installed, with or
-without Foretune.
+Every run is written as soon as it has ended, and is not played again. The number is the share of
+the front's hypervolume that is missing after some trials. Only points that are better in both
+objectives than the medians of random configurations count. Tuners of Optuna need Optuna, but they
+do not need Foretune.
 """
 
 import argparse
@@ -34,14 +34,14 @@ class Problem:
 
     name: str
     values: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
-    """Numbers (n, d) and choices (n,) -> both losses, each (n,)."""
+    """The function from numbers (n, d) and choices (n,) to both losses, each (n,)."""
     front: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-    """Numbers t in [0, 1] (n,) -> losses among which those of the front are."""
+    """The function from numbers (n,) in [0, 1] to losses, which include the front's."""
     numbers: int = 5
     choices: tuple[str, ...] = ()
 
     def losses(self, config: Config) -> tuple[float, float]:
-        """Of one configuration."""
+        """Return the losses of one configuration."""
         x = np.array([[config[f"x{i}"] for i in range(self.numbers)]])
         choice = np.array([self.choices.index(config["choice"]) if self.choices else 0])
         first, second = self.values(x, choice)
@@ -67,7 +67,7 @@ def _reference(problem: Problem) -> tuple[float, float]:
 
 
 def hypervolume(points: np.ndarray, reference: tuple[float, float]) -> float:
-    """The area that points (n, 2) are better in than the reference."""
+    """Return the area between points (n, 2) and the reference."""
     inside = points[(points < reference).all(axis=1)]
     area, lowest = 0.0, reference[1]
     for first, second in inside[np.lexsort((inside[:, 1], inside[:, 0]))]:
@@ -78,29 +78,29 @@ def hypervolume(points: np.ndarray, reference: tuple[float, float]) -> float:
 
 
 def zdt(x: np.ndarray, choice: np.ndarray, shape: Callable) -> tuple[np.ndarray, np.ndarray]:
-    """Zitzler, Deb and Thiele's functions: the first number goes along the front."""
+    """Return Zitzler, Deb and Thiele's functions; the first number moves along the front."""
     del choice
     g = 1 + 9 * x[:, 1:].mean(axis=1)
     return x[:, 0], g * shape(x[:, 0], g)
 
 
 def convex(first: np.ndarray, g: Any) -> np.ndarray:
-    """ZDT1."""
+    """Return the shape of the front of ZDT1."""
     return 1 - np.sqrt(first / g)
 
 
 def concave(first: np.ndarray, g: Any) -> np.ndarray:
-    """ZDT2."""
+    """Return the shape of the front of ZDT2."""
     return 1 - (first / g) ** 2
 
 
 def broken(first: np.ndarray, g: Any) -> np.ndarray:
-    """ZDT3, whose front is in five pieces."""
+    """Return the shape of the front of ZDT3, which is in five pieces."""
     return 1 - np.sqrt(first / g) - first / g * np.sin(10 * np.pi * first)
 
 
 def sphere(x: np.ndarray, choice: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """DTLZ2 with two objectives."""
+    """Return DTLZ2 with two objectives."""
     del choice
     radius = 1 + np.square(x[:, 1:] - 0.5).sum(axis=1)
     return radius * np.cos(x[:, 0] * np.pi / 2), radius * np.sin(x[:, 0] * np.pi / 2)
@@ -110,21 +110,21 @@ ONE, OTHER = np.array([0.2, 0.7, 0.4, 0.1, 0.6]), np.array([0.7, 0.3, 0.8, 0.4, 
 
 
 def bowls(x: np.ndarray, choice: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distances to two places, which a wrong choice makes longer."""
+    """Return the distances to two places, which a wrong choice makes longer."""
     far = 0.3 * choice
     first = np.square(x - ONE).sum(axis=1) + far
     return first, np.square(x - OTHER).sum(axis=1) + far
 
 
 def logarithms(x: np.ndarray, choice: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """An error that falls with what a model costs, and many numbers that only the error needs."""
+    """Return a cost and an error that falls with it; many numbers change only the error."""
     cost = np.exp(5 * x[:, 0] + 0.5 * choice)
     wrong = 3 * np.square(x[:, 1:] - ONE[1:]).sum(axis=1)
     return 0.1 + 0.5 * np.exp(-2.5 * x[:, 0]) + wrong * np.exp(-x[:, 1]), cost
 
 
 def waves(x: np.ndarray, choice: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Fonseca and Fleming's functions: flat but for two places, and a hollow front."""
+    """Return Fonseca and Fleming's functions: flat except near two places, with a hollow front."""
     del choice
     wide, end = 8 * x - 4, 1 / np.sqrt(x.shape[1])
     first = 1 - np.exp(-np.square(wide - end).sum(axis=1))
@@ -132,7 +132,7 @@ def waves(x: np.ndarray, choice: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def steep(x: np.ndarray, choice: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Both grow by factors, as counts and seconds do."""
+    """Return two losses that grow by factors, as counts and seconds do."""
     del choice
     wrong = 1 + (np.square(x[:, 1:] - OTHER[1:]) * np.arange(1, x.shape[1])).sum(axis=1)
     return wrong * np.exp(3 * x[:, 0]), wrong * np.exp(3 - 3 * x[:, 0])
@@ -183,7 +183,7 @@ PROBLEMS = {
 def play_task(
     tuner: str, problem: Problem, seed: int, trials: int
 ) -> Iterator[tuple[float, float]]:
-    """The losses of one run, trial after trial."""
+    """Yield the losses of one run, trial after trial."""
     if tuner == "botorch":
         return botorch_player(problem, seed, trials)
     player = optuna_player if tuner.startswith("optuna-") else foretune_player
@@ -193,7 +193,7 @@ def play_task(
 def foretune_player(
     tuner: str, problem: Problem, seed: int, trials: int
 ) -> Iterator[tuple[float, float]]:
-    """A method of Foretune."""
+    """Play a method of Foretune."""
     from foretune.search.optimizer import Optimizer
     from foretune.search.suggestions import Told
 
@@ -211,7 +211,7 @@ def foretune_player(
 def optuna_player(
     tuner: str, problem: Problem, seed: int, trials: int
 ) -> Iterator[tuple[float, float]]:
-    """A sampler of Optuna."""
+    """Play a sampler of Optuna."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -236,9 +236,10 @@ def optuna_player(
 
 
 def botorch_player(problem: Problem, seed: int, trials: int) -> Iterator[tuple[float, float]]:
-    """BoTorch's expected hypervolume improvement with noise, after ten Sobol points.
+    """Play BoTorch's expected hypervolume improvement with noise, after ten Sobol points.
 
-    A process for each loss, reference point and optimiser as its tutorial has them. Numbers only.
+    Each loss has its own Gaussian process. The reference point and the optimiser are those of its
+    tutorial. The space may have only numbers.
     """
     import torch
     from botorch.acquisition.multi_objective.logei import qLogNoisyExpectedHypervolumeImprovement
@@ -275,7 +276,7 @@ def botorch_player(problem: Problem, seed: int, trials: int) -> Iterator[tuple[f
 
 
 def rows_of(tuner: str, name: str, seed: int) -> list[dict[str, Any]]:
-    """What is told of one run."""
+    """Return the rows that are written about one run."""
     problem = PROBLEMS[name]
     began = time.process_time()
     points = np.array([*play_task(tuner, problem, seed, max(LOOKS))])
@@ -295,7 +296,7 @@ def rows_of(tuner: str, name: str, seed: int) -> list[dict[str, Any]]:
 
 
 def told(path: Path) -> list[dict[str, str]]:
-    """What was played before."""
+    """Read the rows of earlier runs."""
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as stream:
@@ -313,7 +314,7 @@ def add(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def table(rows: Sequence[dict[str, str]]) -> str:
-    """The mean share that is missing after each look, a tuner a row and a problem a column."""
+    """Return the mean missing share after each look: rows are tuners and columns are problems."""
     tuners = [*dict.fromkeys(row["tuner"] for row in rows)]
     problems = [name for name in PROBLEMS if any(row["problem"] == name for row in rows)]
     lines = [f"| | {' | '.join(problems)} | seconds |", "|---" * (len(problems) + 2) + "|"]
@@ -345,7 +346,7 @@ def play_all(
     rows_of: Callable[[str, str, int], list[dict[str, Any]]],
     table: Callable[[list[dict[str, str]]], str],
 ) -> None:
-    """A command that plays what is missing of tuners on named problems, and prints a table."""
+    """Run a command that plays missing runs of tuners on problems, and prints a table."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--tuners", default="", metavar="A,B,C")
     parser.add_argument("--seeds", type=int, default=5)

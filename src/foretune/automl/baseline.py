@@ -1,4 +1,4 @@
-"""The score of a guess without any column: always one number, or the shares of the classes."""
+"""Scores a guess that uses no column: always one number, or the shares of the classes."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def describe_guess(metric: str, task: Task) -> str:
 
 
 def without_columns(table: Table, protocol: Protocol) -> float:
-    """Return the first metric of a guess, on the rows that trials are scored on."""
+    """Return the score of a guess by the first metric, on the rows that trials are scored on."""
     scorer = protocol.scorers(table.task)[protocol.metrics[0]]
     splits = [(table.rows(learn), table.rows(held)) for learn, held in protocol.splits(table)]
     guesses = [guess(protocol.metrics[0], learnt, held) for learnt, held in splits]

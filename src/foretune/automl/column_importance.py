@@ -1,4 +1,4 @@
-"""The importance of each column: permutation importance on rows that were not learnt from.
+"""Measures the importance of each column by permutation, on rows that were not learnt from.
 
 Breiman, "Random forests" (Machine Learning 45, 2001): shuffle the values of a column among the
 rows, and see how much worse the pipeline scores. All columns that come from one date or text are
@@ -23,7 +23,7 @@ from foretune.tables import Table
 SHUFFLES = 5
 MOST_ROWS = 1000
 FEWEST_ROWS = 30
-"""Fewer rows would say little."""
+"""The importance is not measured with fewer rows, because it would be unreliable."""
 MOST_SECONDS = 10.0
 PredictRows: TypeAlias = Callable[[Member, Scorer, Table, Floats], Predictions]
 
@@ -42,7 +42,7 @@ class ColumnImportance:
     def is_sure(self) -> bool:
         """Whether the loss is larger than chance explains.
 
-        If a column says nothing, its unshuffled values are like one more shuffle.
+        If a column carries no information, its unshuffled values are like one more shuffle.
         """
         return self.lost > 2.0 * self.spread
 

@@ -33,7 +33,7 @@ class PipelineEquivalence:
         return cls(frozenset(stage for stage, nothing in does_nothing.items() if nothing))
 
     def __call__(self, configs: Encoded) -> Encoded:
-        """Return the same pipelines, with one choice in place of all that do nothing."""
+        """Return the pipelines, with the same choice wherever the choice has no effect."""
         stages = {stage.name: stage for stage in configs.space.structure.stages}
         values = configs.values.copy()
         for name in sorted(self.idle & stages.keys()):
@@ -44,7 +44,7 @@ class PipelineEquivalence:
 
 
 def _on_trees_alone(configs: Encoded, stages: dict[str, Stage]) -> Bools:
-    """Return (n,) whether a pipeline's trees get the columns directly from the scaler."""
+    """Return for each pipeline (n,) whether its trees get the columns directly from the scaler."""
     trees = _uses(configs, stages["estimator"], TREES)
     return trees & _uses(configs, stages["reducer"], ("none",))
 

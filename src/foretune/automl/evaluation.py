@@ -118,7 +118,7 @@ class EvaluationScore:
     rows: Ints | None = None
     """(m,), the rows that were scored, in an order that is the same for every configuration."""
     predictions: Floats | None = None
-    """(m, classes) probabilities, or (m, 1) numbers, each from a model that had not seen it."""
+    """(m, classes) probabilities, or (m, 1) numbers, from models that had not seen the row."""
 
 
 def evaluate(
@@ -184,7 +184,7 @@ def predict_for_scoring(
 
 
 def for_scorer(member: Member, scorer: Scorer, held: Table, x: Floats) -> Predictions:
-    """Predict what a scorer needs, with x in place of the held-out rows."""
+    """Make the predictions that a scorer needs, with x in place of the held-out rows."""
     return predict_for_scoring(
         member,
         x,

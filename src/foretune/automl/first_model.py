@@ -1,4 +1,4 @@
-"""The first model: ready soon and fitted to few rows, in case the search gives nothing in time."""
+"""Makes the first model: soon and from few rows, in case the search has no result in time."""
 
 import threading
 import time
@@ -31,9 +31,9 @@ MOST_ROWS = 10_000
 MOST_CELLS = 1_000_000
 """The most cells that the first model learns from, so wide tables give it fewer rows."""
 MOST_WIDE_CELLS = 3_000_000
-"""The most cells of a wide table, because the model learns from selected columns only."""
+"""The limit for a wide table is higher, because the model learns from selected columns only."""
 MOST_LINEAR_CELLS = 6_000_000
-"""The same for a linear model of a wide table."""
+"""The most cells that a linear model of a wide table learns from."""
 LINEAR_SHARE = 0.4
 """The share of the time of the first model that a linear one may take."""
 LEAST_ROWS = 100
@@ -143,9 +143,9 @@ class FirstModelKeeper:
 def fit_first_model(
     plan: FitPlan, *, target: str, seconds: float, fit: FitPipeline = refit
 ) -> FirstModel:
-    """A quick model of some rows of the plan's table; a baseline model after so many seconds.
+    """Fit a quick model to some rows of the plan's table; return a baseline model if it is late.
 
-    A pipeline that fails, or that is worse than the baseline, gives a baseline model too.
+    If the pipeline fails or is worse than the baseline, the result is a baseline model too.
     """
     began = time.monotonic()
     table = _some_rows(plan.table, plan.protocol.seed)
@@ -188,9 +188,9 @@ def call_within(seconds: float, function: Callable[[], T]) -> T | None:
 
 
 def _fit_linear(plan: FitPlan, seconds: float, fit: FitPipeline) -> Fitted | None:
-    """Fit a linear model of a wide table, whose signal may lie in all columns; it needs no second.
+    """Fit a linear model of all columns of a wide table, which takes less than a second.
 
-    None of other tables, if the space has no such model, or if it takes longer.
+    Return None if the table is not wide, the space has no such model, or it takes too long.
     """
     features = plan.table.x.shape[1]
     config = linear_config(plan.space) if is_wide(features) else None
@@ -201,7 +201,7 @@ def _fit_linear(plan: FitPlan, seconds: float, fit: FitPipeline) -> Fitted | Non
 
 
 def _fit(plan: FitPlan, table: Table, config: Mapping[str, Any], fit: FitPipeline) -> Fitted:
-    """Return the pipeline, its score on held-out rows, and the number of rows it learnt from."""
+    """Fit a pipeline; return it, its score on held-out rows, and how many rows it learnt from."""
     learn, held = _parts(table)
     member = fit(config, table.rows(learn), seed=plan.protocol.seed)
     scorer = plan.protocol.scorers(table.task)[plan.metric.name]

@@ -1,4 +1,4 @@
-"""The table of a fit: read from a file within the time, shipped as a demo, or in memory."""
+"""Gets the table of a fit: from a file within the time, from the demo, or from memory."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class FitData:
 
 
 UseSample: TypeAlias = Callable[[FitData], None]
-"""Is called with a small sample of a large table, before the rest is read."""
+"""A function that is called with a small sample of a large table, before the rest is read."""
 
 
 class DataSource(Protocol):
@@ -61,7 +61,7 @@ class TableInMemory:
 class TableFile:
     """A table in a file, and perhaps one in another file to test the model on.
 
-    task: "classification" or "regression"; by the target if not given.
+    task: "classification" or "regression"; the target decides if it is not given.
     """
 
     path: Path

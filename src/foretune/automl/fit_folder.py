@@ -7,8 +7,8 @@
     FOLDER/trials.parquet   the trials as an experience
     FOLDER/report.html      the page for people
 
-An ID tells what a file was made from, so several fits may use one folder, one after the other or
-at the same time.
+An ID is a fingerprint of the rows or of the evaluation, so several fits may use one folder, one
+after the other or at the same time.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class FitFolder:
 
     @property
     def study(self) -> Path:
-        """The trials."""
+        """The path of the study with the trials."""
         return self.folder / "study.db"
 
     def predictions(self, evaluation: str) -> Path:
@@ -44,15 +44,15 @@ class FitFolder:
 
     @property
     def model(self) -> Path:
-        """The fitted model."""
+        """The path of the fitted model."""
         return self.folder / "model.foretune"
 
     @property
     def trials(self) -> Path:
-        """The trials as an experience."""
+        """The path of the trials as an experience."""
         return self.folder / "trials.parquet"
 
     @property
     def report(self) -> Path:
-        """The page for people."""
+        """The path of the page for people."""
         return self.folder / "report.html"

@@ -16,7 +16,7 @@ from foretune.experience.trial import Trial
 
 @dataclass(frozen=True, kw_only=True)
 class SearchResult:
-    """A search that has ended, and what it relied on."""
+    """A search that has ended, and the knowledge that it relied on."""
 
     plan: FitPlan
     options: FitOptions

@@ -91,7 +91,7 @@ def facts(table: Table) -> list[tuple[str, str]]:
 
 
 def advice(found: SearchResult) -> list[str]:
-    """Return sentences on what the method did, and why."""
+    """Return sentences about the decisions of the method and their reasons."""
     chosen = method(found.options.method)
     said = [f"{chosen.name}: {chosen.summary}."]
     if found.knowledge is None:

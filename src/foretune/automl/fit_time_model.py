@@ -50,7 +50,7 @@ class FitTimeModel:
         return [seconds for seconds in map(self.seconds, trials) if math.isfinite(seconds)]
 
     def select_quick(self, trials: Sequence[Trial], seconds: float) -> list[Trial]:
-        """Return the trials that should learn from all rows in time; else the quickest alone.
+        """Return the trials that should learn from all rows in time, or else only the quickest one.
 
         A trial whose time is unknown counts as quick.
         """

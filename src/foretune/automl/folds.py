@@ -11,7 +11,7 @@ HELD_OUT = 1 / 3
 
 
 def cross_validation(table: Table, folds: int, seed: int) -> Splits:
-    """Return splits that score every row once; of rows in order, the later half.
+    """Return splits that score every row once, or only the later half if rows are in order.
 
     Rows in order are scored by models of earlier rows.
     """
@@ -22,7 +22,7 @@ def cross_validation(table: Table, folds: int, seed: int) -> Splits:
 
 
 def hold_out(table: Table, seed: int) -> Splits:
-    """Return a split that scores a third of the rows; of rows in order, the last third."""
+    """Return a split that scores a third of the rows: the last third if rows are in order."""
     if _kind(table) is RowStructureKind.IN_ORDER:
         return _learnable(split_later_rows(_values(table), first=1.0 - HELD_OUT, parts=1), table)
     part = _dealt(table, round(1 / HELD_OUT), seed)
@@ -37,7 +37,7 @@ def dealt_together(groups: Ints, y: Floats, parts: int, rng: np.random.Generator
     """Return the part (n,) of each row; all rows of a group are in one part.
 
     The largest groups come first, and groups of similar size go in the order of their mean target,
-    each to the smallest part so far. So parts are even in size and target.
+    each to the smallest part so far. This makes parts even in size and target.
     """
     sizes = np.bincount(groups)
     means = np.bincount(groups, weights=y) / sizes

@@ -1,4 +1,4 @@
-"""One fit, described and run: read a table, search it, fit the final model, remember the trials.
+"""Describes and runs a fit: reads a table, searches, fits the final model, remembers the trials.
 
     job = Job(data=TableFile(Path("train.csv"), "label"), folder=FitFolder(Path("out")))
     result = job.run()
@@ -51,7 +51,7 @@ from foretune.stores.studies import open_study
 from foretune.tables import Table, fingerprint, task_name
 
 LEAST_SEARCH_SECONDS = 3.0
-"""Worker processes take so long to start: with less time there would be no trial."""
+"""Worker processes take this long to start, so with less time there would be no trial."""
 NO_SEARCH = "reading the table and fitting a first model took nearly all of the time"
 TOO_LITTLE_MEMORY = (
     "a model is put together and packed in memory, but there was too little of it: choose fewer "
@@ -61,7 +61,7 @@ TOO_LITTLE_MEMORY = (
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A fit: what is searched, with what, and what is kept of it."""
+    """The description of a fit: its data, its options and the files that it keeps."""
 
     data: DataSource
     options: FitOptions = field(default_factory=FitOptions)
@@ -86,7 +86,7 @@ class Job:
         return TimeBudget.of(self.options.seconds, self.began)
 
     def run(self, listener: JobListener = SILENT_LISTENER) -> FitResult:
-        """Search, fit and save the model, and return it with what it was made of.
+        """Search, fit and save the model; return it with its parts.
 
         Raises UsageError if the data or the options do not fit, or if no model can be made.
         """
@@ -147,7 +147,7 @@ class _JobRun:
         try:
             plan = make_plan(sample.table, self._options)
         except UsageError:
-            return  # The table may have what the sample lacks; if not, its own plan will say so.
+            return  # The whole table may suffice; if not, its own plan will say so.
         self._make_first_model(plan, sample.target)
 
     def _make_first_model(self, plan: FitPlan, target: str) -> None:

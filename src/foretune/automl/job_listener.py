@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class JobListener:
-    """Is called for every event of a job, in this order. By default, it does nothing.
+    """Receives every event of a job, in this order. By default, it does nothing.
 
     Listeners only show or record. The job itself does all that it must do, such as writing the
     user's memory.
@@ -49,7 +49,7 @@ class JobListener:
         """The final model is in its file."""
 
     def on_failure(self, found: "SearchResult", reason: str) -> None:
-        """There is no model from the trials and no other one in its place. An error follows."""
+        """There is no final model and no other one in its place. An error follows."""
 
     def on_finish(self, result: "FitResult") -> None:
         """The job has its result."""

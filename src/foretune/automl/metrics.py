@@ -20,13 +20,13 @@ class Predictions:
     """The predictions of a model for rows whose target is known."""
 
     y: Floats
-    """(n,), numbers or codes of classes."""
+    """The targets (n,): numbers or codes of classes."""
     predicted: Floats
-    """(n,)"""
+    """The predicted numbers or codes (n,)."""
     probabilities: Floats | None = None
-    """(n, number of classes)"""
+    """The probabilities (n, number of classes); None if they were not computed."""
     weights: Floats | None = None
-    """(n,), the weights of the rows; equal if None."""
+    """The weights (n,) of the rows; equal if None."""
 
     def mean(self, values: Floats | Bools) -> float:
         """Return the weighted mean of one value for each row."""
@@ -154,7 +154,7 @@ def log_loss(given: Predictions) -> float:
 
 
 def auc(given: Predictions) -> float:
-    """Return the area under the ROC curve; the mean of one class against the rest if several."""
+    """Return the area under the ROC curve: the mean of one class against the rest if several."""
     areas = [
         _binary_auc(given, given.y == code, given.certain[:, int(code)])
         for code in np.unique(given.y)
@@ -247,7 +247,7 @@ def of_the_model(values: Mapping[str, float], shares: Sequence[float]) -> dict[s
     """Return the values of a trial for people: metrics of classes as the model chooses them.
 
     Stored values are those of the most probable class, so that different fits can be compared. A
-    metric of classes is left out if only that one was measured.
+    metric of classes is left out if it was only measured for the most probable class.
     """
     if not shares:
         return dict(values)

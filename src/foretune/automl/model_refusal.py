@@ -1,4 +1,4 @@
-"""Refusing files that are no models. Nothing of weight is imported here."""
+"""Refuses files that are not models. This module imports no large library."""
 
 from pathlib import Path
 from typing import NoReturn

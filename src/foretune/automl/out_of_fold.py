@@ -38,8 +38,8 @@ def load_predictions(
 def prediction_dtype(columns: int) -> np.dtype[np.floating[Any]]:
     """Return the type in which predictions are saved.
 
-    Single precision is enough for probabilities, but numbers, a single column, may have a large
-    offset.
+    Single precision is enough for probabilities. Numbers, which have one column, are saved in
+    double precision, because they may have a large offset.
     """
     return np.dtype(np.float32 if columns > 1 else np.float64)
 

@@ -30,7 +30,7 @@ class PastSuggestion:
 
 @dataclass(frozen=True)
 class PastSuggestions:
-    """Suggestions for a table, the best first, and what they rest on."""
+    """Suggestions for a table, the best first, and the knowledge that they rest on."""
 
     data: FitData
     plan: FitPlan
@@ -45,7 +45,7 @@ def suggest_from_past(
     knowledge: FitKnowledge | None,
     length: int,
 ) -> PastSuggestions:
-    """Recommend configurations: the best of the user's own on this table, then similar datasets'.
+    """Recommend the user's best configurations on this table, then those of similar datasets.
 
     Raises UsageError if there are no past datasets.
     """
@@ -77,7 +77,7 @@ def _best_of_this_table(knowledge: FitKnowledge, about: FitDescription) -> list[
 def _of_similar_datasets(
     knowledge: FitKnowledge, about: FitDescription, length: int, known: list[dict[str, Any]]
 ) -> list[PastSuggestion]:
-    """Return what suited similar datasets, without the configurations that are known already."""
+    """Return configurations that suited similar datasets, without those that are known already."""
     found = knowledge.suggest(length, about.meta_features)
     is_known = found.configs.isin(knowledge.space.encode(known))
     return [

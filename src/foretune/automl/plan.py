@@ -114,7 +114,7 @@ class FitPlan:
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """The numbers that probabilities are divided by if a class is rare; else empty."""
+        """The numbers that probabilities are divided by if a class is rare; otherwise empty."""
         return self.protocol.shares
 
 
@@ -290,7 +290,7 @@ def _default_metric(table: Table, metrics: Sequence[str]) -> tuple[str, str]:
 
 
 def _rare_shares(table: Table) -> tuple[float, ...]:
-    """Return the classes' shares of the rows, by weight, if a class is rare; else nothing."""
+    """Return the shares of the classes by row weights if a class is rare; otherwise nothing."""
     counts = np.bincount(table.y.astype(np.int64), table.weights, minlength=len(table.classes))
     shares = counts / counts.sum()
     return tuple(shares.tolist()) if shares.min() * len(shares) < RARE_CLASS else ()

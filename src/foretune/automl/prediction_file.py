@@ -52,7 +52,7 @@ class PredictionOptions:
     keep: tuple[str, ...] = ()
     """The columns to copy; they come before the prediction."""
     raw: bool = False
-    """Whether to write texts as they are that a spreadsheet would run as formulas."""
+    """Whether to write texts unchanged even if a spreadsheet would run them as formulas."""
     part_bytes: int = field(default_factory=lambda: PART_BYTES)
     """The number of bytes to read at a time."""
 
@@ -169,7 +169,7 @@ def _parts(
     if more := with_commas(_numbers(model), first[0][0]) - {*written}:
         parts = read(texts=written | dict.fromkeys(more, ()))
     else:
-        yield first.pop()  # Removed here, because it takes as much memory as every later part.
+        yield first.pop()  # It is removed, because it takes as much memory as later parts.
     yield from parts
 
 

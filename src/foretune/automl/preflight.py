@@ -16,7 +16,7 @@ from foretune.stores.optuna.study import check_store
 
 
 class OtherTargetError(UsageError):
-    """A folder that holds the model of another target."""
+    """The folder already holds the model of another target."""
 
 
 def check_ready(

@@ -39,7 +39,7 @@ from foretune.tables import LEAST_ROWS, ColumnRoles, Table, Task, no_mark
 
 TARGET = "target"
 ESTIMATOR_TRIALS = 20
-"""Fewer than those of the command, because an estimator is often fitted many times."""
+"""Fewer trials than the command runs, because an estimator is often fitted many times."""
 
 
 class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
@@ -85,9 +85,9 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """Search for a pipeline and fit it to all rows.
 
-        sample_weight: (n,), how much rows count, in learning and in scores; 0 leaves one out.
+        sample_weight: (n,), how much rows count, in learning and in scores; 0 omits a row.
         groups: (n,), rows of one value are scored by pipelines that have seen none of them. order:
-        (n,), numbers or dates; rows are scored by pipelines that have seen earlier ones alone.
+        (n,), numbers or dates; rows are scored by pipelines that have seen only earlier ones.
         """
         frame, target, roles = self._training(
             X, y, sample_weight=sample_weight, groups=groups, order=order
@@ -190,7 +190,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
             seed=_seed(self.random_state),
         )
 
-    # What scikit-learn gives
+    # Arguments from scikit-learn
 
     def _training(
         self, X: ArrayLike, y: ArrayLike, **given: ArrayLike | None
@@ -211,7 +211,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         frame = as_frame(X, x)
         self._columns, self._from_frame = tuple(frame.columns), isinstance(X, pd.DataFrame)
         frame, roles = with_roles(frame, **given)
-        # Rows of weight 0 go before the classes are counted.
+        # Rows of weight 0 are removed before the classes are counted.
         counts = roles.find_weighted_rows(frame, np.ones(len(frame), dtype=np.bool_), no_mark)
         name = new_name(TARGET, frame)
         return with_columns(frame[counts], {name: self._target(target[counts])}), name, roles
@@ -243,16 +243,16 @@ class ForetuneClassifier(ClassifierMixin, _ForetuneEstimator):  # type: ignore[m
     """A classifier that finds its own pipeline, starting from what worked on other datasets.
 
     Arguments:
-        trials, seconds: what ends the search, in time to fit the model; either may be None.
-        metric: log_loss, accuracy, balanced_accuracy, auc, f1_macro, matthews or brier. By default
-            log_loss, and where a class is rare, classes are chosen by how far their probability
-            exceeds their share.
+        trials, seconds: the limits of the fit, with time left for the model; either may be None.
+        metric: log_loss, accuracy, balanced_accuracy, auc, f1_macro, matthews or brier. The
+            default is log_loss. If a class is rare, a class is chosen by how far its probability
+            exceeds its share of the rows.
         space, only: a shipped space, and the estimators to which it is narrowed.
         method: an entry of the registry.
         jobs: worker processes with limits of time and memory; None runs trials in this process.
-        ensemble: blend at most so many pipelines; 1 is the best alone.
+        ensemble: the most pipelines in a blend; 1 means the best one alone.
         transfer: whether past datasets teach the search.
-        remember: whether this search teaches later ones, and earlier ones this.
+        remember: whether this search learns from earlier ones of the user, and teaches later ones.
 
     Example:
         >>> classifier = ForetuneClassifier(trials=10).fit(X, y)
@@ -287,7 +287,7 @@ class ForetuneClassifier(ClassifierMixin, _ForetuneEstimator):  # type: ignore[m
             ) from None
         check_classification_targets(y)
         if len(classes) < 2:
-            # Raised here, because the table has only codes.
+            # The error is raised here, because the table has only codes.
             raise UsageError(
                 f"a classification needs at least two classes, but y holds only '{classes[0]}': "
                 "add rows of another class",
@@ -300,8 +300,9 @@ class ForetuneClassifier(ClassifierMixin, _ForetuneEstimator):  # type: ignore[m
 
 
 class ForetuneRegressor(RegressorMixin, _ForetuneEstimator):  # type: ignore[misc]
-    """A regressor that finds its own pipeline; arguments as of `ForetuneClassifier`, with the
-    metrics r2 (by default), rmse, mae, median_absolute_error and mape.
+    """A regressor that finds its own pipeline, with the arguments of `ForetuneClassifier`.
+
+    The metrics are r2 (by default), rmse, mae, median_absolute_error and mape.
     """
 
     _task = Task.REGRESSION

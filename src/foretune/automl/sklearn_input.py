@@ -57,7 +57,7 @@ def _one_column(role: str, values: ArrayLike) -> "pd.Series[Any]":
     try:
         return pd.Series(column_or_1d(values))
     except ValueError:
-        # Raised here, because scikit-learn's error would name the target.
+        # The error is raised here, because scikit-learn's error would name the target.
         shown = f"the text '{values}'" if isinstance(values, str) else type(values).__name__
         raise UsageError(
             f"{role} must be one column with a value for each row, but got {shown}: give a list, "

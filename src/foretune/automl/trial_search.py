@@ -1,4 +1,4 @@
-"""The search of a fit: what it starts from, and the trials it runs."""
+"""Runs the search of a fit: loads the knowledge that it starts from, then runs its trials."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ def describe_fit(plan: FitPlan, task: str) -> FitDescription:
 
 
 def load_knowledge(plan: FitPlan, task: str, *, own: bool) -> FitKnowledge | None:
-    """Load what past datasets teach a search; None if there are none.
+    """Load the knowledge from past datasets; return None if there are none.
 
     task: the task of the table itself, whose records are left out. own: whether the user's own fits
     teach the search.
@@ -85,7 +85,7 @@ def load_start_knowledge(
 def opening_configs(
     options: FitOptions, knowledge: FitKnowledge, meta_features: Mapping[str, float]
 ) -> Encoded | None:
-    """Return what the default method tries first: what suited similar datasets, cheapest first.
+    """Return the default method's first configurations, from similar datasets, cheapest first.
 
     Default pipelines follow if few past datasets were as large as this one. None if the method
     begins in its own way, or nothing is known.
@@ -110,8 +110,8 @@ def run_trials(
 ) -> tuple[Ending, str]:
     """Run trials until the budget is used up or Ctrl-C is pressed; they are in the study.
 
-    Returns why the search ended, and what the method relied on. Ctrl-C before any trial has ended
-    is passed on, because there is nothing to make a model of.
+    Returns why the search ended, and a sentence on the sources of the method. Ctrl-C before any
+    trial has ended is passed on, because there is nothing to make a model of.
     """
     target = Target(
         plan.space,

@@ -1,4 +1,4 @@
-"""The names of the modules that worker processes of a fit need. This module imports nothing."""
+"""Names the modules that worker processes of a fit need. This module imports nothing."""
 
 OPTIONAL = ("lightgbm", "xgboost", "catboost")
 """The estimators that need a package of the same name."""

@@ -1,4 +1,4 @@
-"""Libraries and open tables, which a worker process keeps between its jobs."""
+"""Keeps libraries and open tables in a worker process between its jobs."""
 
 from functools import lru_cache
 from importlib import import_module
@@ -12,7 +12,7 @@ OPEN_TABLES = 8
 
 
 def load_libraries() -> None:
-    """Import what trials need, so that the time of the first trial does not include it."""
+    """Import the libraries of trials, so that the first trial's time does not include it."""
     for library in LIBRARIES:
         if find_spec(library) is not None:
             import_module(library)

@@ -1,4 +1,4 @@
-"""Quadratic discriminant analysis that accepts every table.
+"""Implements quadratic discriminant analysis that accepts every table.
 
 scikit-learn's own class refuses classes with fewer rows than columns, for every `reg_param`;
 earlier versions only warned. If it accepts the data, this class predicts the same.
@@ -23,7 +23,7 @@ class QuadraticDiscriminant(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.classes_, codes = np.unique(y, return_inverse=True)
         self.means_: list[Floats] = []
         self.whiteners_: list[Floats] = []
-        """(d, d) each: rows of differences from the mean times it have unit covariance."""
+        """A matrix (d, d) for each class; centred rows times it have unit covariance."""
         self.offsets_: list[float] = []
         for code in range(len(self.classes_)):
             rows = X[codes == code]
@@ -39,7 +39,7 @@ class QuadraticDiscriminant(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return self
 
     def decision_function(self, X: Floats) -> Floats:
-        """Return the log (n, classes) of each class's density and share, up to a constant."""
+        """Return the log (n, classes) of each class's density times its share, plus a constant."""
         columns = [
             offset - 0.5 * np.sum(((X - mean) @ whitener) ** 2, axis=1)
             for mean, whitener, offset in zip(

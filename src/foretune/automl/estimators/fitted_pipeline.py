@@ -19,7 +19,7 @@ class Member:
 
     config: dict[str, Any]
     pipeline: Any
-    """Takes (n, d) matrices; its classes 0, 1, ... are those in `known`."""
+    """The pipeline takes (n, d) matrices; its classes 0, 1, ... are those in `known`."""
     known: tuple[int, ...] = ()
     """The codes of the classes that it has seen, ascending; empty for regression. If there is only
     one, the pipeline is not fitted."""
@@ -42,7 +42,7 @@ class Member:
     def probabilities(self, x: Floats, classes: int) -> Floats:
         """Return probabilities (n, classes).
 
-        If the algorithm has none, or has seen one class only, its prediction has probability 1.
+        If the algorithm gives none, or has seen only one class, its prediction has probability 1.
         """
         shares = np.zeros((len(x), classes))
         if hasattr(self.pipeline, "predict_proba") and len(x) and len(self.known) > 1:

@@ -59,8 +59,8 @@ def build_pipeline(
 def weight_arguments(pipeline: Any, weights: Floats | None) -> dict[str, Floats]:
     """Return the arguments of `fit` with which the last step of a pipeline weighs rows (n,).
 
-    Empty if it cannot (`knn`, `lda`, `qda`, and `mlp` before scikit-learn 1.7). Its scores use the
-    weights, so they show what that costs.
+    It is empty if the step takes no weights (`knn`, `lda`, `qda`, and `mlp` before scikit-learn
+    1.7). Its scores use the weights, so they show how much worse it is.
     """
     from sklearn.utils.validation import has_fit_parameter
 

@@ -1,1 +1,1 @@
-"""The model that a search ends with: what it is made of, how it is fitted, saved and read."""
+"""Makes the final model of a search: chooses its pipelines, fits, saves and reads them."""

@@ -61,7 +61,7 @@ class FinalModel:
     blended: float | None = None
     """The score of the blend on out-of-fold predictions; None if there is one pipeline."""
     remark: str = ""
-    """A sentence that says what the model lacks, or why it is not a blend."""
+    """A sentence on the parts that the model lacks, or on why it is not a blend."""
     interrupted: bool = False
     """Whether Ctrl-C ended the fitting, so that the model lacks members."""
 
@@ -126,7 +126,7 @@ def _explain_missing_best(trial: Trial, times: FitTimeModel, left: float) -> str
 
 
 def _remedy(trials: Sequence[Trial]) -> str:
-    """Return what may help if no trial succeeded."""
+    """Return advice for the case that no trial succeeded."""
     limits = "allow more time or memory a trial"
     failed = [trial for trial in trials if trial.status is Status.FAILED]
     others = [trial for trial in failed if not trial.reason.startswith(OUT_OF_LIMITS)]
@@ -137,7 +137,7 @@ def _remedy(trials: Sequence[Trial]) -> str:
 
 
 def _spent_remedy(is_spent: bool) -> str:
-    """Return what else is needed if stored failed trials leave no room for new ones."""
+    """Return further advice if stored failed trials leave no room for new ones."""
     if not is_spent:
         return ""
     return (

@@ -1,4 +1,4 @@
-"""Greedy selection, with replacement, of the models that do best together.
+"""Selects greedily, with replacement, the models that do best together.
 
 Caruana, Niculescu-Mizil, Crew and Ksikes, "Ensemble selection from libraries of models" (ICML
 2004): start with the best few models, then repeatedly add the model that improves the mean of the

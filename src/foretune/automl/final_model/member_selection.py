@@ -15,7 +15,7 @@ from foretune.experience.trial import Trial
 CANDIDATES_A_MEMBER = 5
 """A blend of K members is chosen among the best 5 K trials."""
 MOST_BYTES_OF_CANDIDATES = 2**30
-"""Limit of the predictions of all candidates, which are in memory at once."""
+"""The most bytes of the predictions of all candidates, which are in memory at once."""
 MOST_SECONDS_TO_JOIN = 120.0
 """A trial joins the best one in a blend only if it should learn from all rows in this time."""
 NOT_KEPT = (

@@ -28,7 +28,7 @@ class Model:
     task: Task
     target: str
     classes: tuple[str, ...]
-    """In the order of the columns of `predict_proba`; none for regression."""
+    """The classes in the order of the columns of `predict_proba`; empty for regression."""
     members: tuple[Member, ...]
     metric: str
     """The metric that chose the members."""
@@ -158,7 +158,7 @@ class Model:
 
     @staticmethod
     def read_header(path: str | Path) -> dict[str, Any]:
-        """Read what a file says of its model: columns, target, members; no pipeline is loaded."""
+        """Read the description of a model (columns, target, members) without its pipelines."""
         return read_header(Path(path))
 
     @classmethod

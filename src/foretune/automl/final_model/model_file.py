@@ -1,4 +1,4 @@
-"""Model files: a skops archive with the fitted pipelines, and a JSON header that describes them.
+"""Writes and reads model files: a skops archive of pipelines with a JSON header.
 
 A file is checked before any object is made of it: its size when unpacked, the names of its
 entries, the JSON, and the types of all objects. Nothing is unpickled or unpacked to disk.
@@ -69,12 +69,12 @@ class Size(NamedTuple):
 
 
 LARGEST = Size(2**29, 2**32)
-"""The most that a model file may have: in one JSON entry, and in all entries."""
+"""The most bytes that a model file may have: in one JSON entry, and in all entries."""
 
 
 def size_in_file(pipeline: Any) -> Size:
     """Return the size of a pipeline in a model file; refuse one that could not be opened again."""
-    # A file on disk, because skops already has the whole archive in memory.
+    # The archive goes to a file on disk, because skops already has all of it in memory.
     with tempfile.TemporaryFile() as content:
         load_skops().dump([pipeline], content)
         with zipfile.ZipFile(content) as archive:
@@ -133,7 +133,7 @@ def write_model(path: Path, about: Mapping[str, Any], pipelines: Sequence[Any]) 
 
 
 def read_model(path: Path, largest: Size = LARGEST) -> tuple[dict[str, Any], list[Any]]:
-    """Read what `write_model` has written, and refuse anything else."""
+    """Read a file that `write_model` has written, and refuse any other file."""
     skops = load_skops()
     content = _content(path, largest)
     header = _header(path, content)
@@ -172,7 +172,7 @@ def _check_archive(path: Path, content: bytes, largest: Size) -> None:
     try:
         entries = _entries(io.BytesIO(content))
     except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError):
-        # NotImplementedError: a version of the ZIP format that Python does not read.
+        # NotImplementedError means a version of the ZIP format that Python does not read.
         refuse_model(path, "is not one, or is damaged", WRITTEN_BY_FIT)
     _check_entries(path, entries, len(content), largest)
 
@@ -187,7 +187,7 @@ def _write(path: Path, content: io.BytesIO) -> None:
 
 
 def _content(path: Path, largest: Size) -> bytes:
-    """Return the bytes of an archive after checking its size and what it holds."""
+    """Return the bytes of an archive after checking its size and content."""
     check_model_exists(path)
     if path.stat().st_size > largest.whole:
         refuse_model(path, "is larger than a model can be", "name another file")
@@ -279,7 +279,7 @@ def _entry(path: Path, content: bytes, name: str) -> Any:
         is_small = _elements(text) <= max(FEW_ELEMENTS, len(content) // BYTES_AN_ELEMENT)
         document = json.loads(text, parse_constant=_no_constant) if is_small else None
     except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, RuntimeError):
-        # RuntimeError: too deep a recursion, a password, an unknown compression.
+        # RuntimeError means too deep a recursion, a password or an unknown compression.
         refuse_model(path, "is not one, or is damaged", WRITTEN_BY_FIT)
     if not is_small:
         refuse_model(

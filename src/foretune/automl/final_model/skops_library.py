@@ -1,4 +1,4 @@
-"""The library that writes and reads fitted pipelines, imported as quickly as it may be."""
+"""Imports skops, the library that writes and reads fitted pipelines, as quickly as possible."""
 
 import sys
 from types import ModuleType
@@ -18,7 +18,7 @@ def load_skops() -> Any:
         sys.modules[TRUSTED] = _FewTypes(TRUSTED)
         try:
             import skops.io
-        except ImportError:  # a version that needs more of that module
+        except ImportError:  # This version of skops needs more of that module.
             for name in [each for each in sys.modules if each.partition(".")[0] == "skops"]:
                 del sys.modules[name]
         else:
@@ -31,7 +31,7 @@ def load_skops() -> Any:
 
 
 class _FewTypes(ModuleType):
-    """Has the lists of types of the module that it replaces, nearly all of them empty."""
+    """A module with the same lists of types as the one it replaces; nearly all are empty."""
 
     def __getattr__(self, name: str) -> list[str]:
         if name == "NUMPY_RANDOM_BIT_GENERATOR_TYPE_NAMES":

@@ -1,4 +1,4 @@
-"""Checks what a model file holds: the types of its objects, and the indices in them.
+"""Checks the content of a model file: the types of its objects, and the indices in them.
 
 Every object in a file must have a type in `TYPES`, so reading a model runs no code of the file.
 Some types hold indices that compiled code uses without a check, so they are checked here.
@@ -137,7 +137,7 @@ LOADERS = frozenset(
 
 
 def strangers(description: Any) -> list[str]:
-    """Return, sorted, what a description names that is not in `TYPES` or `LOADERS`.
+    """Return the sorted names in a description that are not in `TYPES` or `LOADERS`.
 
     Everything that looks like an object counts, wherever it is.
     """
@@ -201,7 +201,7 @@ def _check_tree(decision: Any) -> None:
 
 
 def _check_ensemble(ensemble: Any) -> None:
-    """Check that all members of an ensemble have its number of columns, which nothing else does."""
+    """Check that all members of an ensemble have its number of columns; nothing else checks it."""
     members = np.asarray(ensemble.estimators_, dtype=object).ravel()
     widths = [ensemble.n_features_in_] * len(members)
     if hasattr(ensemble, "estimators_features_"):

@@ -27,7 +27,7 @@ Config: TypeAlias = Mapping[str, Any]
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 OUT_OF_LIMITS = ("out of memory", "the worker process was killed")
-"""The reasons of failures that more memory may prevent begin like this."""
+"""If the reason of a failure begins like this, more memory may prevent it."""
 SHARE_OF_FREE = 0.9
 """The share of the free memory that all processes may take together. Without free memory, the
 system may end the command too."""
@@ -37,7 +37,7 @@ LOCK_FILE = "alive"
 MOST_BYTES_AT_ONCE = 400 * 2**20
 """The most bytes of tables that all processes load; a pipeline takes about four times its table."""
 LOOK_SECONDS = 0.5
-"""The seconds between two questions whether the remaining pipelines are still needed."""
+"""The seconds between two checks whether the remaining pipelines are still needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class FitWorkers:
     folder: Path
     """The folder where the workers read the table."""
     memory_bytes: int | None = None
-    """The limit of a process that fits as many rows as a trial does; None is without a limit."""
+    """The limit of a process that fits as many rows as a trial does; None means no limit."""
     fit: FitPipeline = refit
     """The function that fits a pipeline; it is sent to the workers."""
 
@@ -143,7 +143,7 @@ def fit_in_processes(
                 else:
                     yield place, outcome.reason if outcome.result is None else outcome.result
     if again and not is_enough():
-        # One after the other, because together they may have needed more memory than there is.
+        # They run one after the other, because together they may need too much memory.
         yield from fit_in_processes(fit, again, 1, limits, is_enough, free, site)
 
 

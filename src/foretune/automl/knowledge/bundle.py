@@ -24,7 +24,7 @@ LARGEST_MANIFEST = 4 * 2**20
 SHIPPED = Path(__file__).parent.parent / "shipped"
 """The folder that comes with the package."""
 _READ_ERRORS = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
-"""The errors that a file can raise that is not such a manifest."""
+"""The errors that a file can raise if it is not such a manifest."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Adds evaluations to the user's experience; of the same pipeline and table, the newest counts."""
+"""Adds evaluations to the user's experience; the newest one of a pipeline on a table counts."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Journals of fits: a description of the fit, and one line for each trial.
+"""Writes and reads journals of fits: a description, and one line for each trial.
 
 A line is on disk before the next trial begins.
 """
@@ -30,7 +30,7 @@ READ_ERRORS = (
     ArithmeticError,
     RecursionError,
 )
-"""The errors that a file can raise that is not such a journal."""
+"""The errors that a file can raise if it is not such a journal."""
 
 
 @dataclass(frozen=True, slots=True)

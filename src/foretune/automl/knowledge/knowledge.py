@@ -89,7 +89,7 @@ class FitKnowledge:
         space: Space | None = None,
         ships: Path | None = None,
     ) -> "FitKnowledge":
-        """Collect what the package and the user know about a shipped space.
+        """Collect the knowledge of the package and of the user about a shipped space.
 
         own: whether to use the user's memory. without: the task of the table that will be searched,
         with its fingerprint; its records in the memory are left out, and so is everything that
@@ -140,7 +140,7 @@ class FitKnowledge:
 
     @property
     def tasks(self) -> int:
-        """The number of datasets that it comes from."""
+        """The number of datasets that the experience comes from."""
         return sum(source.tasks for source in self.sources)
 
     def prior(
@@ -198,7 +198,7 @@ class FitKnowledge:
     def suggest(self, k: int, features: Mapping[str, float]) -> Recommendation:
         """Return the k configurations to try first on a table of these meta-features, in order.
 
-        As `portfolio`, but datasets that are similar to the table count more.
+        This is like `portfolio`, but datasets that are similar to the table count more.
         """
         return recommend_configs(select_comparable(self._required_experience), k, features)
 
@@ -237,7 +237,7 @@ def _shelves(bundle: Bundle, name: str, *, own: bool) -> list[BundleShelf]:
 
 
 def _own_shelves(name: str, ready: Sequence[BundleShelf], without: str | None) -> list[BundleShelf]:
-    """Return what `foretune learn` has saved, unless the package now ships another space.
+    """Return the knowledge that `foretune learn` saved, unless another space ships now.
 
     without: a task that must not be among those that were learnt from.
     """
@@ -251,12 +251,12 @@ def _own_shelves(name: str, ready: Sequence[BundleShelf], without: str | None) -
 
 
 def own_bundle() -> Path:
-    """Return the folder in which `foretune learn` saves what it learns."""
+    """Return the folder in which `foretune learn` saves its results."""
     return home() / "knowledge"
 
 
 def forget_lessons(name: str) -> None:
-    """Remove what `foretune learn` has learnt about a space.
+    """Remove the results of `foretune learn` about a space.
 
     A result that is still being learnt is dropped when it is ready.
     """

@@ -75,9 +75,9 @@ def learn_bundle(
     progress: Progress = SILENT,
     learn: LearnPriors = learn_in_processes,
 ) -> tuple[Bundle, list[LearningReport]]:
-    """Learn from the experience of a space what the folder does not know yet, and save it.
+    """Learn the priors and portfolios that the folder lacks from experience, and save them.
 
-    What was learnt from the same experience, with the same seed and release, stays as it is.
+    Priors that were learnt from the same experience, with the same seed and release, stay.
     Portfolios come first because they take no time. Each prior is saved as soon as it is learnt.
     Other programs may change the folder at the same time: what they add stays, and what they
     remove does not come back.
@@ -95,7 +95,7 @@ def learn_bundle(
 
 
 class _OvertakenError(Exception):
-    """The folder no longer has a place for what is being learnt."""
+    """The folder no longer has a place for the result of this learning."""
 
 
 def _update_bundle(
@@ -119,7 +119,7 @@ def _update_bundle(
             done.append(made)
         return now.with_space(plan.name, learnt)
 
-    # One change, because several files are new: the folder stays whole if the learning is ended.
+    # All new files are one change, so the folder stays whole if the learning is interrupted.
     now = bundle.change(add_portfolios)
     learnt = now.spaces[plan.name]
     progress.start(f"learning {plan.name}", len(plan.methods) * len(views))

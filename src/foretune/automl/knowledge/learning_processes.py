@@ -73,7 +73,7 @@ def learn_in_processes(
     workers: int = 1,
     seconds: float = math.inf,
 ) -> Iterator[LearningResult]:
-    """Run the jobs in worker processes, and yield each result as soon as it is there.
+    """Run the jobs in worker processes, and yield each result as soon as it is ready.
 
     After `seconds`, the jobs that still run are ended. A process runs several jobs, because code
     that its libraries compile for one is used again for the next.

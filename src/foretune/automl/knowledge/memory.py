@@ -53,7 +53,7 @@ ASIDE = ".before-"
 
 
 def home() -> Path:
-    """Return the folder of the user's experience and of what was learnt from it."""
+    """Return the folder of the user's experience and of the knowledge learnt from it."""
     chosen = os.environ.get(HOME_VARIABLE)
     if chosen:
         return Path(chosen).expanduser()
@@ -124,7 +124,7 @@ class Memory:
             found = [experience for _, experience in ended if experience is not None]
             # The directions in a journal are right; a contradiction was added from outside.
             self._grow(space_name, found, apart=(SpaceError, DirectionError))
-            # Removed last: merging a journal twice changes nothing, not merging it loses trials.
+            # Journals are removed last: merging one twice changes nothing, losing one loses trials.
             for head, _ in ended:
                 remove_journal(head)
 
@@ -153,7 +153,7 @@ class Memory:
     # Reading
 
     def recall(self, space_name: str) -> Experience | None:
-        """Return all evaluations of a space, those of fits that have ended included."""
+        """Return all evaluations of a space, including those of fits that have ended."""
         self.settle(space_name)
         try:
             return self._open(space_name)
@@ -274,7 +274,7 @@ class Memory:
                 try:
                     yield head, read_journal(head)
                 except READ_ERRORS:
-                    # Set aside, so that it does not stop every later fit.
+                    # It is set aside, so that it does not stop every later fit.
                     head.rename(head.with_suffix(BROKEN))
 
     def _forget_all(self, space_name: str) -> int:
@@ -351,7 +351,7 @@ def _tasks_with_name(known: Iterable[Experience], task: str) -> set[str]:
 
 
 def _forget(file: Path, known: Experience, chosen: Set[str]) -> int:
-    """Remove tasks from a file, and the file if none is left; return how many evaluations."""
+    """Remove tasks from a file, or the file if none is left; return how many evaluations went."""
     tasks = [task for task in known.tasks if task in chosen]
     if not tasks:
         return 0

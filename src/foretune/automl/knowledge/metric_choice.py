@@ -17,7 +17,7 @@ STAND_INS = {
     "mape": "rmse",
     "median_absolute_error": "rmse",
 }
-"""For each metric, another one that orders pipelines most alike."""
+"""For each metric, the other one that orders pipelines most similarly."""
 
 
 def stand_in(metric: str, recorded: Sequence[str]) -> str:
