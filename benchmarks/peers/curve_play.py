@@ -69,7 +69,7 @@ class CurvePlayer:
         paid, best = 0.0, math.inf
         while paid < budget * self._setting.complete_cost:
             self._thought = 0.0
-            work = self._timed(self._peer.ask)
+            work = self._measure(self._peer.ask)
             curve = self._setting.curve(self._setting.problem.nearest(work.row))
             before = self._reached.get(work.key, -1)
             after = self._train(work, before)
@@ -96,11 +96,11 @@ class CurvePlayer:
         while point < last:
             point += 1
             tick, loss = int(curve.ticks[point]), self._finite(float(curve.losses[point]))
-            goes_on = self._timed(lambda: self._peer.report(work, tick, loss))  # noqa: B023
+            goes_on = self._measure(lambda: self._peer.report(work, tick, loss))  # noqa: B023
             if not goes_on or tick >= work.until:
                 break
         tick = int(curve.ticks[max(point, 0)])
-        self._timed(lambda: self._peer.end(work, tick, loss, point == last))
+        self._measure(lambda: self._peer.end(work, tick, loss, point == last))
         return point
 
     def _finite(self, loss: float) -> float:
@@ -109,7 +109,8 @@ class CurvePlayer:
             return loss
         return self._worst
 
-    def _timed(self, act):  # type: ignore[no-untyped-def]
+    def _measure(self, act):  # type: ignore[no-untyped-def]
+        """Call a function of the peer, and add its processor time to what the peer has thought."""
         start = process_time()
         result = act()
         self._thought += process_time() - start

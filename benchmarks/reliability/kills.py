@@ -20,13 +20,14 @@ import os
 import random
 import tempfile
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bowl import LOG
 from commands import FIT, OUT, TUNE, prepare
 from lives import import_early, kill, run_life, start_life
 from parts import make_parser, run_parts
+from series import Findings, run_kills
 from tally import Tally
 
 from stores import (
@@ -67,30 +68,17 @@ class Series:
 
 
 @dataclass
-class Found:
+class Found(Findings):
     """What a series has found."""
 
-    tally: Tally
     early: int = 0
     again: int = 0
     trials: int = 0
 
-    def add(self, other: "Found") -> None:
-        """Take in what another series has found."""
-        self.tally.add(other.tally)
-        for name in ("early", "again", "trials"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-
 
 def run_series(series: Series) -> Found:
-    """Kill and resume until all kills are made, in several studies if one is finished before."""
-    found = Found(Tally())
-    for number in range(series.kills):
-        left = series.kills - found.tally.count
-        if left == 0 or found.tally.said:
-            break
-        run_study(replace(series, kills=left, seed=1000 * series.seed + number), found)
-    return found
+    """Make all kills of a series."""
+    return run_kills(series, Found(Tally()), run_study)
 
 
 def run_study(series: Series, found: Found) -> None:

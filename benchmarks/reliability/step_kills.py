@@ -16,11 +16,12 @@ import tempfile
 import time
 from collections import Counter
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from lives import import_early, kill, run_life, start_life
 from parts import make_parser, run_parts
+from series import Findings, run_kills
 from steps import LAST, LOG, loss
 from tally import Tally
 
@@ -52,29 +53,17 @@ class Series:
 
 
 @dataclass
-class Found:
+class Found(Findings):
     """What a series has found."""
 
-    tally: Tally
     answered: int = 0
     resumed: int = 0
     given_up: int = 0
 
-    def add(self, other: "Found") -> None:
-        self.tally.add(other.tally)
-        for name in ("answered", "resumed", "given_up"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-
 
 def run_series(series: Series) -> Found:
-    """Kill and resume until all kills are made, in several studies if one is finished before."""
-    found = Found(Tally())
-    for number in range(series.kills):
-        left = series.kills - found.tally.count
-        if left == 0 or found.tally.said:
-            break
-        run_study(replace(series, kills=left, seed=1000 * series.seed + number), found)
-    return found
+    """Make all kills of a series."""
+    return run_kills(series, Found(Tally()), run_study)
 
 
 def run_study(series: Series, found: Found) -> None:
@@ -102,8 +91,8 @@ def run_study(series: Series, found: Found) -> None:
 
 def has_ended(pid: int, folder: Path, more: int, seconds: float) -> bool:
     """Wait for so many more answered reports, and then so long; True if the life ends before."""
-    goal, end = len(answered(folder)) + more, time.monotonic() + LONGEST_WAIT
-    while more and len(answered(folder)) < goal and time.monotonic() < end:
+    goal, end = len(read_answered_steps(folder)) + more, time.monotonic() + LONGEST_WAIT
+    while more and len(read_answered_steps(folder)) < goal and time.monotonic() < end:
         if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
             break
         time.sleep(0.002)
@@ -114,8 +103,8 @@ def has_ended(pid: int, folder: Path, more: int, seconds: float) -> bool:
     return True
 
 
-def answered(folder: Path) -> set[tuple[int, int]]:
-    """The reports that were answered: (trial, step)."""
+def read_answered_steps(folder: Path) -> set[tuple[int, int]]:
+    """Return the reports that were answered: (trial, step)."""
     path = folder / LOG
     lines = path.read_text().splitlines() if path.exists() else []
     return {(int(w[1]), int(w[2])) for w in map(str.split, lines) if w[0] == "step"}
@@ -123,7 +112,7 @@ def answered(folder: Path) -> set[tuple[int, int]]:
 
 def check(folder: Path, tally: Tally) -> None:
     """Compare what the store holds with what was answered."""
-    known = answered(folder)  # read first: later answers may be in the store already
+    known = read_answered_steps(folder)  # read first: later answers may be in the store already
     if not (folder / "study.db").exists():
         return
     shown, kept = read_steps(folder)
@@ -197,7 +186,7 @@ def check_last(series: Series, folder: Path, found: Found) -> None:
         if trial.status is Status.FAILED and not trial.reason.endswith("while they ran it"):
             tally.blame("wrong", f"trial {trial.number} failed: {trial.reason} in {folder}")
     found.given_up += count[Status.FAILED]
-    found.answered += len(answered(folder))
+    found.answered += len(read_answered_steps(folder))
     with closing(sqlite3.connect(folder / "study.db")) as connection:
         turns = connection.execute(
             "SELECT COUNT(*) FROM trial_system_attributes WHERE key = 'foretune:turn' "

@@ -10,11 +10,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from benchmarks.peers.adapters.syne_tune_space import make_domain
 from benchmarks.peers.curve_play import Work
 from benchmarks.peers.curve_problem import ETA, CurveProblem
-from benchmarks.peers.objective import Parameter
 from syne_tune.backend.trial_status import Trial
-from syne_tune.config_space import choice, lograndint, loguniform, randint, uniform
 from syne_tune.optimizer.legacy_baselines import ASHA, MOBSTER, DyHPO
 
 METRIC, STEP = "loss", "epoch"
@@ -27,7 +26,7 @@ class SyneTuneScheduler:
         self._problem = setting.problem
         first, last = setting.ticks
         self._scheduler = make(
-            {p.name: _domain(p) for p in setting.problem.parameters},
+            {p.name: make_domain(p) for p in setting.problem.parameters},
             metric=METRIC,
             mode="min",
             resource_attr=STEP,
@@ -62,15 +61,6 @@ class SyneTuneScheduler:
 
     def end(self, work: Work, tick: int, loss: float, complete: bool) -> None:
         """The scheduler has stopped a trial at its last step before this."""
-
-
-def _domain(parameter: Parameter) -> Any:
-    if parameter.kind == "categorical":
-        return choice([str(index) for index in range(parameter.choices)])
-    if parameter.kind == "float":
-        return (loguniform if parameter.log else uniform)(parameter.low, parameter.high)
-    make = lograndint if parameter.log else randint
-    return make(int(parameter.low), int(parameter.high))
 
 
 PEERS = {

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from benchmarks.peers.adapters.syne_tune_space import make_domain
 from benchmarks.peers.objective import Floats, Parameter, Past, Problem
-from syne_tune.config_space import choice, lograndint, loguniform, randint, uniform
 from syne_tune.optimizer.baselines import BOTorch
 from syne_tune.optimizer.schedulers.ask_tell_scheduler import AskTellScheduler
 from syne_tune.optimizer.schedulers.single_objective_scheduler import SingleObjectiveScheduler
@@ -82,16 +82,7 @@ def _known(problem: Problem, past: Past, rows: Floats) -> Floats:
 
 
 def _space(problem: Problem) -> dict[str, Any]:
-    return {parameter.name: _domain(parameter) for parameter in problem.parameters}
-
-
-def _domain(parameter: Parameter) -> Any:
-    if parameter.kind == "categorical":
-        return choice([str(index) for index in range(parameter.choices)])
-    if parameter.kind == "float":
-        return (loguniform if parameter.log else uniform)(parameter.low, parameter.high)
-    make = lograndint if parameter.log else randint
-    return make(int(parameter.low), int(parameter.high))
+    return {parameter.name: make_domain(parameter) for parameter in problem.parameters}
 
 
 def _evaluations(problem: Problem, past: Past) -> TransferLearningTaskEvaluations:

@@ -180,7 +180,7 @@ def _say_early_ends(trials: "Sequence[Trial]", folders: "TrialFolders") -> None:
     if folders.peak:
         gone = f", {folders.dropped} removed over the limit" if folders.dropped else ""
         click.echo(
-            f"Checkpoints: {_size_text(folders.used)} in {folders.root} "
+            f"Checkpoints: {_size_text(folders.used_bytes)} in {folders.root} "
             f"(at most {_size_text(folders.peak)}{gone})",
             err=True,
         )

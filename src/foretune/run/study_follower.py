@@ -90,10 +90,10 @@ class StudyFollower:
 
     def farthest(self) -> int | None:
         """Return the paused trial that came farthest; of several, the one with the lowest loss."""
-        ranked = list(self.least_wanted())
+        ranked = list(self.list_for_removal())
         return ranked[-1] if ranked else None
 
-    def least_wanted(self) -> list[int]:
+    def list_for_removal(self) -> list[int]:
         """Return the paused trials in the order in which their checkpoints can be given up."""
 
         def rank(trial: Trial) -> tuple[float, float]:

@@ -27,7 +27,7 @@ class TrialFolders:
         self.root = root.absolute()
         self._limit = limit_bytes
         self._sizes: dict[int, int] = {}
-        """Bytes in the folders of paused trials."""
+        """The size of the folders of paused trials."""
         self.peak = 0
         """The most bytes that the folders of paused trials took."""
         self.dropped = 0
@@ -69,11 +69,11 @@ class TrialFolders:
     def measure(self, number: int) -> None:
         """Take in the size of the folder of a trial that was paused."""
         self._sizes[number] = _size(self.path(number))
-        self.peak = max(self.peak, self.used)
+        self.peak = max(self.peak, self.used_bytes)
 
     @property
-    def used(self) -> int:
-        """Bytes in the folders of paused trials."""
+    def used_bytes(self) -> int:
+        """The size of the folders of paused trials."""
         return sum(self._sizes.values())
 
     def drop_over_limit(self, least_wanted_first: Iterable[int]) -> list[int]:
@@ -83,7 +83,7 @@ class TrialFolders:
         """
         dropped: list[int] = []
         for number in least_wanted_first:
-            if self._limit is None or self.used <= self._limit:
+            if self._limit is None or self.used_bytes <= self._limit:
                 break
             if self._sizes.get(number):
                 self.remove(number)

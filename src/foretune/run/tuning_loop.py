@@ -325,7 +325,7 @@ class _Tuning:
                     self._turns.end_hopeless(paused)
                 self._follower.look()
         if self._folders is not None:
-            self._folders.drop_over_limit(self._follower.least_wanted())
+            self._folders.drop_over_limit(self._follower.list_for_removal())
 
     # New trials
 

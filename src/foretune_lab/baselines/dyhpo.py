@@ -211,7 +211,7 @@ def covariance_of(kernel: DeepKernel, a: Floats, b: Floats) -> Floats:
 def as_reports(seen: SeenCurves, members: Ints, levels: Ints) -> Reports:
     """Return the inputs of the network; rows are repeated, so that few shapes are compiled."""
     rows = bucket(len(members), least=BATCH)
-    curves = seen.padded(members, levels)
+    curves = seen.pad_losses(members, levels)
     curves = np.pad(curves, ((0, 0), (0, max(WIDTH - seen.levels, 0))))
     columns = (seen.x[members], (levels + 1) / seen.levels, curves)
     return Reports(

@@ -46,7 +46,7 @@ class SeenCurves:
         """Return (m,), the level (from 0) that each member reaches next."""
         return np.array([len(self.curves.get(member, ())) for member in members.tolist()])
 
-    def padded(self, members: Ints, lengths: Ints) -> Floats:
+    def pad_losses(self, members: Ints, lengths: Ints) -> Floats:
         """Return (m, levels), the first losses of each member's curve; 0 where there is none.
 
         lengths: (m,), how many losses of each curve.

@@ -79,5 +79,5 @@ def test_what_models_read() -> None:
     assert (members.tolist(), levels.tolist()) == ([2, 2, 0], [0, 1, 0])
     assert losses.tolist() == [0.5, 0.4, 0.3]
     assert seen.next_levels(np.array([0, 1, 2])).tolist() == [1, 0, 2]
-    rows = seen.padded(np.array([2, 2, 1]), np.array([2, 1, 0]))
+    rows = seen.pad_losses(np.array([2, 2, 1]), np.array([2, 1, 0]))
     assert rows.tolist() == [[0.5, 0.4, 0], [0.5, 0, 0], [0, 0, 0]]
