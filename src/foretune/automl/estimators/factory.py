@@ -194,9 +194,14 @@ def _hist_boosting_regressor(params: Params, seed: int) -> Any:
     return HistGradientBoostingRegressor(**_hist_settings(params, seed))
 
 
+def _rounds(params: Params) -> dict[str, int]:
+    """Return the number of rounds that a configuration of an earlier version fixes."""
+    return {name: params[name] for name in ("n_estimators", "max_iter") if name in params}
+
+
 def _lightgbm_settings(params: Params, seed: int) -> dict[str, Any]:
     return {
-        "n_estimators": params["n_estimators"],
+        **_rounds(params),
         "learning_rate": params["learning_rate"],
         "num_leaves": params["num_leaves"],
         "min_child_samples": params["min_child_samples"],

@@ -3,13 +3,15 @@
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from foretune._base.arrays import Floats, Ints
 from foretune.automl.estimators.pipelines import build_pipeline, weight_arguments
+from foretune.automl.estimators.stepped import LearningRows, StepLimits, configured_steps
+from foretune.automl.estimators.stepped_fit import fit_in_steps, trainer_of
 from foretune.tables import Table, Task
 
 
@@ -24,6 +26,24 @@ class Member:
     """The codes of the classes that it has seen, ascending; empty for regression. If there is only
     one, the pipeline is not fitted."""
     weight: float = 1.0
+    steps: int | None = None
+    """How many steps the estimator predicts with; None if it does not learn in steps."""
+    curve: tuple[float, ...] = ()
+    """The loss on the validation rows after each step; empty without such rows or steps."""
+
+    def truncate(self, steps: int) -> "Member":
+        """Return a member that predicts with the first steps; itself if it has no steps."""
+        if self.steps is None:
+            return self
+        from sklearn.pipeline import Pipeline
+
+        *before, (name, estimator) = self.pipeline.steps
+        trainer = trainer_of(estimator)
+        if trainer is None:
+            return self
+        steps = min(steps, trainer.count_steps(estimator))
+        short = Pipeline([*before, (name, trainer.truncate(estimator, steps))])
+        return replace(self, pipeline=short, steps=steps)
 
     def predict(self, x: Floats) -> Floats:
         """Return numbers or codes of classes (n,)."""
@@ -61,25 +81,64 @@ class FitPipeline(Protocol):
 
 
 def refit(
-    config: Mapping[str, Any], table: Table, *, seed: int, rows: Ints | None = None
+    config: Mapping[str, Any],
+    table: Table,
+    *,
+    seed: int,
+    rows: Ints | None = None,
+    validation: Ints | None = None,
+    steps: int | None = None,
+    seconds: float | None = None,
 ) -> Member:
-    """Fit a configuration to a table, or to some rows of it."""
+    """Fit a configuration to a table, or to some rows of it.
+
+    rows: the rows to learn from; all except those of `validation` if None. validation: rows that
+    judge the steps of an estimator that learns in steps. steps: a fixed number of steps instead.
+    With neither, some of the rows find the number, and the pipeline then learns from all of them.
+    seconds: when an estimator that learns in steps ends, if it is not finished before.
+    """
     from sklearn import config_context
 
+    if rows is None and validation is not None:
+        rows = np.setdiff1d(np.arange(len(table)), validation)
     learnt = table if rows is None else table.rows(rows)
-    x, y = learnt.x, learnt.y
-    texts = tuple(table.schema.texts.values())
-    pipeline = build_pipeline(config, table.categorical, table.task, seed=seed, texts=texts)
-    told = weight_arguments(pipeline, learnt.weights)
+    pipeline = build_pipeline(
+        config,
+        table.categorical,
+        table.task,
+        seed=seed,
+        texts=tuple(table.schema.texts.values()),
+    )
+    y: Any = learnt.y
+    known: tuple[int, ...] = ()
+    if table.task is Task.CLASSIFICATION:
+        # The codes must be 0, 1, ... even if these rows lack some classes.
+        classes, y = np.unique(learnt.y.astype(np.int64), return_inverse=True)
+        known = tuple(classes.tolist())
+    # With a single class there is nothing to learn, and several libraries refuse it.
+    if len(known) == 1:
+        return Member(dict(config), pipeline, known)
     # Weights are passed to the last step by name, which fails if metadata routing is on.
     with _quiet(), config_context(enable_metadata_routing=False):
-        if table.task is Task.REGRESSION:
-            return Member(dict(config), pipeline.fit(x, y, **told))
-        # The codes must be 0, 1, ... even if these rows lack some classes.
-        known, codes = np.unique(y.astype(np.int64), return_inverse=True)
-        # With a single class there is nothing to learn, and several libraries refuse it.
-        fitted = pipeline if len(known) == 1 else pipeline.fit(x, codes, **told)
-        return Member(dict(config), fitted, tuple(known.tolist()))
+        if trainer_of(pipeline[-1]) is None:
+            told = weight_arguments(pipeline, learnt.weights)
+            return Member(dict(config), pipeline.fit(learnt.x, y, **told), known)
+        learning = LearningRows(learnt.x, y, learnt.weights)
+        judging = None if validation is None else _judging(table.rows(validation), known)
+        if judging is None and steps is None:
+            steps = configured_steps(config)
+        limits = StepLimits(judging, steps, seconds)
+        fit = fit_in_steps(pipeline, learning, limits, seed=seed)
+        return Member(dict(config), pipeline, known, steps=fit.steps, curve=fit.curve)
+
+
+def _judging(held: Table, known: tuple[int, ...]) -> LearningRows | None:
+    """Return rows that can judge steps: those of the classes that are learnt."""
+    if held.task is Task.REGRESSION:
+        return LearningRows(held.x, held.y, held.weights) if len(held) else None
+    seen = held.rows(np.flatnonzero(np.isin(held.y, known)))
+    codes = np.searchsorted(np.array(known), seen.y.astype(np.int64))
+    return LearningRows(seen.x, codes, seen.weights) if len(seen) else None
 
 
 @contextmanager
