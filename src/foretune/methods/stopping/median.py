@@ -13,7 +13,7 @@ from foretune.methods.stopping.policy import (
     StepRange,
     StoppingPolicy,
 )
-from foretune.methods.stopping.race import Race, RaceEntry
+from foretune.methods.stopping.race import Race
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class MedianStopping(StoppingPolicy):
         if step < self.steps.first:
             return CONTINUE
         averages = [
-            _average_until(other, step)
+            other.average_until(step)
             for each, other in race
             if each != trial and other.last_step >= step
         ]
@@ -50,12 +50,3 @@ class MedianStopping(StoppingPolicy):
         """Return the first step of the range, and then every step."""
         last = race[trial].last_step
         return self.steps.first if last < self.steps.first else math.nextafter(last, math.inf)
-
-
-def _average_until(entry: RaceEntry, step: float) -> float:
-    losses = [
-        loss if math.isfinite(loss) else math.inf
-        for own, loss in zip(entry.steps, entry.losses, strict=True)
-        if own <= step
-    ]
-    return sum(losses) / len(losses) if losses else math.inf

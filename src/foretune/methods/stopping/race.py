@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -21,6 +21,19 @@ class RaceEntry:
     losses: list[float] = field(default_factory=list)
     """One for each step, minimised; NaN or infinite if the trial diverged."""
     status: Status = Status.RUNNING
+    _sums: list[float] = field(default_factory=list)
+    """Of the losses up to each step; infinite after one that is not finite."""
+    _lowest: list[float] = field(default_factory=list)
+    """The lowest loss up to each step."""
+
+    def add(self, step: float, loss: float) -> None:
+        """Add a report."""
+        self.steps.append(step)
+        self.losses.append(loss)
+        sum_before = self._sums[-1] if self._sums else 0.0
+        best_before = self._lowest[-1] if self._lowest else math.inf
+        self._sums.append(sum_before + (loss if math.isfinite(loss) else math.inf))
+        self._lowest.append(best_before if math.isnan(loss) else min(best_before, loss))
 
     @property
     def last_step(self) -> float:
@@ -40,10 +53,13 @@ class RaceEntry:
 
     def best_until(self, step: float) -> float:
         """Return the lowest loss up to a step; infinity if there is none."""
-        seen = zip(self.steps, self.losses, strict=True)
-        return min(
-            (loss for own, loss in seen if own <= step and not math.isnan(loss)), default=math.inf
-        )
+        count = bisect_right(self.steps, step)
+        return self._lowest[count - 1] if count else math.inf
+
+    def average_until(self, step: float) -> float:
+        """Return the mean loss up to a step; infinity if one is not finite, or if there is none."""
+        count = bisect_right(self.steps, step)
+        return self._sums[count - 1] / count if count else math.inf
 
 
 class Race:
@@ -107,8 +123,7 @@ class Race:
                 field="step",
                 value=step,
             )
-        entry.steps.append(step)
-        entry.losses.append(loss)
+        entry.add(step, loss)
 
     def move(self, trial: int, status: Status) -> None:
         """Record that a trial was paused, resumed, stopped, or has ended."""

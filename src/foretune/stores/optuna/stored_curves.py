@@ -3,19 +3,29 @@
 Optuna keeps one value for a whole step. The whole report (steps between whole numbers, seconds,
 other values) is kept beside it in attributes of the trial, some points in each. Both are written in
 one transaction. Optuna's own methods take two transactions and several queries for each report.
+
+On SQLite a transaction ends when its pages are handed to the system: they survive the death of the
+process at any moment. They are not flushed to the disk each time, so a failure of power may lose
+the last reports, but never makes the file inconsistent.
 """
 
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from foretune.experience.curves import CurvePoint
 from foretune.stores.optuna.labels import OWNER
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from collections.abc import Callable
+
+    from sqlalchemy import BindParameter, ClauseElement, Connection, CursorResult, Engine
+    from sqlalchemy.sql.compiler import SQLCompiler
+
+    Write: TypeAlias = Callable[[str, Mapping[str, Any]], CursorResult[Any]]
 
 POINTS = "foretune:points:"
 """Begin of the keys of system attributes that hold the points of a trial, in order."""
@@ -35,6 +45,7 @@ class CurveWriter:
 
     def __init__(self, engine: "Engine", metric: str) -> None:
         self._engine, self._metric = engine, metric
+        self._statements = _Statements(engine)
         self._connection: Connection | None = None
         self._points: dict[int, list[CurvePoint]] = {}
         """Id of a trial -> all its points."""
@@ -63,12 +74,14 @@ class CurveWriter:
         again = trial_id in self._is_unsure
         self._is_unsure.add(trial_id)
         with self._transaction() as connection:
-            if not _is_owner(connection, trial_id, token):
+            write = partial(self._statements.run, connection)
+            owner = write("owner", {"trial": trial_id, "name": OWNER}).scalar()
+            if owner is None or json.loads(owner).get("token") != token:
                 return
-            self._write_steps(connection, trial_id, new, again=again)
-            self._write_parts(connection, trial_id, known, new, again=again)
-        self._is_unsure.discard(trial_id)
+            self._write_steps(write, trial_id, new, again=again)
+            self._write_parts(write, trial_id, known, new, again=again)
         known.extend(new)
+        self._is_unsure.discard(trial_id)
 
     def disconnect(self) -> None:
         """Give the connection back."""
@@ -95,34 +108,29 @@ class CurveWriter:
             raise
 
     def _write_steps(
-        self, connection: "Connection", trial_id: int, new: Sequence[CurvePoint], *, again: bool
+        self, write: "Write", trial_id: int, new: Sequence[CurvePoint], *, again: bool
     ) -> None:
         """Write what Optuna's tools show."""
-        from optuna.storages._rdb.models import TrialIntermediateValueModel as Model
-        from sqlalchemy import bindparam
-
-        table, kinds = Model.__table__, Model.TrialIntermediateValueType
         rows = [
             {
-                "trial_id": trial_id,
-                "step": int(point.step),
-                "intermediate_value": value if math.isfinite(value) else None,
-                "intermediate_value_type": kinds[_kind(value)],
+                "trial": trial_id,
+                "at": int(point.step),
+                "number": value if math.isfinite(value) else None,
+                "kind": _kind(value),
             }
             for point in new
             if (value := point.values.get(self._metric)) is not None
             and point.step.is_integer()
             and point.step <= LARGEST_STEP
         ]
-        if again and rows:
-            same = (table.c.trial_id == trial_id, table.c.step == bindparam("at"))
-            connection.execute(table.delete().where(*same), [{"at": row["step"]} for row in rows])
-        if rows:
-            connection.execute(table.insert(), rows)
+        for row in rows:
+            if again:
+                write("delete step", {"trial": trial_id, "at": row["at"]})
+            write("insert step", row)
 
     def _write_parts(
         self,
-        connection: "Connection",
+        write: "Write",
         trial_id: int,
         known: Sequence[CurvePoint],
         new: Sequence[CurvePoint],
@@ -130,38 +138,64 @@ class CurveWriter:
         again: bool,
     ) -> None:
         """Write the last part again, and those that follow."""
-        from optuna.storages._rdb.models import TrialSystemAttributeModel as Model
-        from sqlalchemy import bindparam
-
-        table = Model.__table__
-        same = (table.c.trial_id == bindparam("trial"), table.c.key == bindparam("name"))
         first = len(known) // POINTS_A_PART
         unwritten = [*known[first * POINTS_A_PART :], *new]
         for place in range(0, len(unwritten), POINTS_A_PART):
-            name = f"{POINTS}{first + place // POINTS_A_PART}"
+            row = {"trial": trial_id, "name": f"{POINTS}{first + place // POINTS_A_PART}"}
             text = pack_points(unwritten[place : place + POINTS_A_PART])
-            where = {"trial": trial_id, "name": name}
-            is_there = place == 0 and len(known) % POINTS_A_PART > 0
             if again:
-                connection.execute(table.delete().where(*same), where)
-            if is_there and not again:
-                statement = table.update().where(*same).values(value_json=bindparam("text"))
-                connection.execute(statement, where | {"text": text})
-            else:
-                row = {"trial_id": trial_id, "key": name, "value_json": text}
-                connection.execute(table.insert(), row)
+                write("delete part", row)
+            is_there = place == 0 and len(known) % POINTS_A_PART > 0 and not again
+            write("update part" if is_there else "insert part", {**row, "text": text})
 
 
-def _is_owner(connection: "Connection", trial_id: int, token: str) -> bool:
-    from optuna.storages._rdb.models import TrialSystemAttributeModel as Model
+class _Statements:
+    """The statements of a report as texts of one kind of database.
+
+    SQLAlchemy needs more time to make such a text than SQLite needs to run it.
+    """
+
+    def __init__(self, engine: "Engine") -> None:
+        self._texts: dict[str, str] = {}
+        self._places: dict[str, list[str] | None] = {}
+        """The names of the values in their order, if the database takes values by place."""
+        for name, statement in _make_statements().items():
+            compiled = cast("SQLCompiler", statement.compile(dialect=engine.dialect))
+            self._texts[name], self._places[name] = str(compiled), compiled.positiontup
+
+    def run(
+        self, connection: "Connection", name: str, row: Mapping[str, Any]
+    ) -> "CursorResult[Any]":
+        """Run a statement with these values."""
+        places = self._places[name]
+        values = dict(row) if places is None else tuple(row[place] for place in places)
+        return connection.exec_driver_sql(self._texts[name], values)
+
+
+def _make_statements() -> dict[str, "ClauseElement"]:
+    from optuna.storages._rdb import models
     from sqlalchemy import bindparam, select
 
-    table = Model.__table__
-    query = select(table.c.value_json).where(
-        table.c.trial_id == bindparam("trial"), table.c.key == bindparam("name")
-    )
-    found = connection.execute(query, {"trial": trial_id, "name": OWNER}).scalar()
-    return found is not None and json.loads(found).get("token") == token
+    steps = models.TrialIntermediateValueModel.__table__
+    parts = models.TrialSystemAttributeModel.__table__
+    trial: BindParameter[Any] = bindparam("trial")
+    name: BindParameter[Any] = bindparam("name")
+    text: BindParameter[Any] = bindparam("text")
+    same_step = (steps.c.trial_id == trial, steps.c.step == bindparam("at"))
+    same_part = (parts.c.trial_id == trial, parts.c.key == name)
+    return {
+        "owner": select(parts.c.value_json).where(*same_part),
+        "delete step": steps.delete().where(*same_step),
+        "insert step": steps.insert().values(
+            trial_id=trial,
+            step=bindparam("at"),
+            intermediate_value=bindparam("number"),
+            intermediate_value_type=bindparam("kind"),
+        ),
+        "delete part": parts.delete().where(*same_part),
+        "update part": parts.update().where(*same_part).values(value_json=text),
+        "insert part": parts.insert().values(trial_id=trial, key=name, value_json=text),
+    }
 
 
 def pack_points(points: Sequence[CurvePoint]) -> str:
