@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from foretune._base.terminal import TerminalProgress
+from foretune._base.progress import TerminalProgress
 from foretune.experience import Experience, Split, for_learning, recorded_split
 from foretune.methods.contracts import Prior, Target
 from foretune.methods.pipeline.layout import NetworkLayout, Sizes

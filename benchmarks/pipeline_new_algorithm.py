@@ -34,8 +34,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import rankdata
 
-from foretune._base.progress import SILENT
-from foretune._base.terminal import TerminalProgress
+from foretune._base.progress import SILENT, TerminalProgress
 from foretune.experience import Experience, Split, for_learning, recorded_split
 from foretune.methods.contracts import Prior, Target
 from foretune.methods.pipeline.learn import DeepPipeLearner

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from foretune._base.arrays import Floats
-from foretune._base.terminal import TerminalProgress
+from foretune._base.progress import TerminalProgress
 from foretune.experience import Experience, Split, for_learning, recorded_split
 from foretune.methods.pipeline.learn import DeepPipePrior
 from foretune.methods.pipeline.variants import deeppipe

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from foretune._base.terminal import TerminalProgress
+from foretune._base.progress import TerminalProgress
 from foretune.experience import Experience, for_learning, recorded_split
 from foretune.methods.contracts import Target
 from foretune.search import Optimizer, Told, method

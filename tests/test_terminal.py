@@ -2,7 +2,7 @@
 
 import time
 
-from foretune._base.terminal import TerminalProgress
+from foretune._base.progress import TerminalProgress
 
 
 def test_a_log_gets_one_line_of_work_that_takes_long(capsys):

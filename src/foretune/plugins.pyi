@@ -13,7 +13,7 @@ from foretune._base.progress import (
     Progress as Progress,
     track as track,
 )
-from foretune._base.terminal import TerminalProgress as TerminalProgress
+from foretune._base.progress import TerminalProgress as TerminalProgress
 from foretune._base.threads import ONE_NUMERIC_THREAD as ONE_NUMERIC_THREAD
 from foretune.cli.executor_options import executor_options as executor_options
 from foretune.cli.names import names_in as names_in

@@ -16,7 +16,7 @@ def foretune(monkeypatch, capsys):
     """Run a command; give its exit code, standard output and standard error."""
 
     # What is printed must not depend on how busy the machine is.
-    monkeypatch.setattr("foretune._base.terminal.SLOW_SECONDS", 3600.0)
+    monkeypatch.setattr("foretune._base.progress.SLOW_SECONDS", 3600.0)
 
     def run(*words: object) -> tuple[int, str, str]:
         monkeypatch.setattr("sys.argv", ["foretune", *map(str, words)])

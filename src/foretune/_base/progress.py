@@ -1,11 +1,16 @@
-"""Reports of progress from long work. The work need not know about terminals."""
+"""Shows that work goes on: the interface, no display, and bars or lines for people."""
 
 import logging
+import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
 
 T = TypeVar("T")
 BEAT_SECONDS, QUIET_SECONDS = 1.0, 2.0
@@ -106,3 +111,106 @@ class LoggedProgress:
 
     def stop(self) -> None:
         """Log nothing: the next piece of work logs that it begins."""
+
+
+SLOW_SECONDS = 2.0
+"""A log is not silent for longer while a command begins its work."""
+SHORT_SECONDS = 0.2
+"""Work that takes less gets no line, also if the log has been silent for long."""
+LONGEST_GAP_SECONDS = 10.0
+"""The gaps between the lines of one piece of work double up to this."""
+
+
+class TerminalProgress:
+    """Shows a bar on standard error while work goes on. A log gets one line if it takes long."""
+
+    def __init__(self, slow_seconds: float | None = None) -> None:
+        self._slow_seconds = SLOW_SECONDS if slow_seconds is None else slow_seconds
+        self._slow: _LogLines | None = None
+        self._bar: RichProgress | None = None
+        self._task: TaskID | None = None
+
+    def start(self, what: str, total: int | None) -> None:
+        """Show a new bar if standard error is a terminal."""
+        self.stop()
+        if not sys.stderr.isatty() or _shows_a_bar():
+            # A timer writes the line, because one step may be all the work.
+            self._slow = _LogLines(what, self._slow_seconds)
+            return
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            SpinnerColumn,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+        from rich.progress import Progress as Bar
+
+        self._bar = Bar(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}", style="dim"),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._bar.start()
+        self._task = self._bar.add_task(what, total=total, note="")
+
+    def step(self, n: int = 1, note: str = "") -> None:
+        """Advance the bar."""
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, advance=n, note=note)
+
+    def stop(self) -> None:
+        """Remove the bar. Finished work needs no line."""
+        if self._slow is not None:
+            self._slow.cancel()
+            self._slow = None
+        if self._bar is not None:
+            self._bar.stop()
+        self._bar = self._task = None
+
+
+class _LogLines(threading.Thread):
+    """A thread that logs from time to time that work goes on, until it is cancelled."""
+
+    last_said = time.monotonic()
+    """When the log got its last line, or this process began."""
+
+    def __init__(self, what: str, slow_seconds: float) -> None:
+        super().__init__(daemon=True)
+        self._what, self._slow_seconds, self._ended = what, slow_seconds, threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        """Write lines, but none about quick work. Much quick work together is not silent either."""
+        began, gap = time.monotonic(), self._slow_seconds
+        silent = began - _LogLines.last_said
+        if self._ended.wait(max(gap - silent, min(gap, SHORT_SECONDS))):
+            return
+        self._say(f"{self._what}: this takes a while")
+        while not self._ended.wait(gap):
+            self._say(f"{self._what}: {time.monotonic() - began:.0f} s so far")
+            gap = min(2.0 * gap, LONGEST_GAP_SECONDS)
+
+    def cancel(self) -> None:
+        """Write no more lines."""
+        self._ended.set()
+
+    def _say(self, line: str) -> None:
+        _LogLines.last_said = time.monotonic()
+        print(line, file=sys.stderr, flush=True)
+
+
+def _shows_a_bar() -> bool:
+    """Return whether another bar is on the terminal. Lines then appear above it."""
+    from rich.file_proxy import FileProxy
+
+    return isinstance(sys.stderr, FileProxy)

@@ -241,7 +241,7 @@ def run_job(job: "Job", mlflow: str | None = None) -> None:
 @contextmanager
 def _show_work(what: str) -> Iterator[None]:
     """Show that work goes on."""
-    from foretune._base.terminal import TerminalProgress
+    from foretune._base.progress import TerminalProgress
 
     progress = TerminalProgress()
     progress.start(what, None)

@@ -206,7 +206,7 @@ def _measure_column_importance(
 
     It fits the pipeline of the best trial once more.
     """
-    from foretune._base.terminal import TerminalProgress
+    from foretune._base.progress import TerminalProgress
     from foretune.automl.column_importance import MOST_SECONDS, column_worth
     from foretune.run import stopping
 

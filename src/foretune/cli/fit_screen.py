@@ -6,7 +6,7 @@ from types import TracebackType
 
 import click
 
-from foretune._base.terminal import TerminalProgress
+from foretune._base.progress import TerminalProgress
 from foretune.automl.first_model import FirstModel
 from foretune.automl.fit_data import FitData
 from foretune.automl.fit_result import SearchResult

@@ -190,8 +190,7 @@ def import_command(kind: str, source: str, out: Path, **given: Any) -> None:
       foretune import mlflow http://localhost:5000 --value val_loss:min -o runs.parquet
       foretune import ray ~/ray_results --value accuracy:max -o results.parquet
     """
-    from foretune._base.progress import report_every_second
-    from foretune._base.terminal import TerminalProgress
+    from foretune._base.progress import TerminalProgress, report_every_second
     from foretune.experience.summary import summarise
     from foretune.stores import import_experience
 
@@ -231,8 +230,7 @@ def _table_columns(value: tuple[str, ...], ignore: str | None, **others: Any) ->
 @click.argument("file", type=click.Path(path_type=Path))
 def show_command(file: Path) -> None:
     """Summarise an experience FILE: tasks, sizes, best and missing values, the space."""
-    from foretune._base.progress import report_every_second
-    from foretune._base.terminal import TerminalProgress
+    from foretune._base.progress import TerminalProgress, report_every_second
     from foretune.experience import Experience
     from foretune.experience.summary import summarise
 

@@ -126,7 +126,7 @@ def _check(methods: tuple[str, ...]) -> None:
 
 
 def _from_file(plan: "LearningPlan", metrics: tuple[str, ...], file: Path, out: Path) -> None:
-    from foretune._base.terminal import TerminalProgress
+    from foretune._base.progress import TerminalProgress
     from foretune.automl.knowledge.bundle import Bundle
     from foretune.automl.knowledge.learn_bundle import learn_bundle
     from foretune.automl.knowledge.metric_choice import by_metric
@@ -158,7 +158,7 @@ def _from_all(
     """Learn for each space in turn, within one time limit for all."""
     import time
 
-    from foretune._base.terminal import TerminalProgress
+    from foretune._base.progress import TerminalProgress
     from foretune.automl.knowledge.bundle import Bundle
     from foretune.automl.knowledge.knowledge import own_bundle
     from foretune.automl.knowledge.learn_bundle import learn_bundle

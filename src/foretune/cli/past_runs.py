@@ -50,7 +50,7 @@ class PastRuns:
 def open_past_runs(sources: Sequence[str], *, store: str, study: str) -> PastRuns:
     """Read experience files, and all studies of stores except the one that is tuned."""
     from foretune._base.databases import hide_passwords
-    from foretune._base.terminal import TerminalProgress
+    from foretune._base.progress import TerminalProgress
     from foretune.experience import Experience
     from foretune.experience.source_merge import SourcedExperience
 
@@ -149,7 +149,7 @@ def _is_begun(store: str) -> bool:
 
 def _add_studies(past: PastRuns, source: str, store: str, study: str) -> None:
     from foretune._base.databases import hide_passwords, place
-    from foretune._base.terminal import TerminalProgress
+    from foretune._base.progress import TerminalProgress
     from foretune.experience.source_merge import SourcedExperience
     from foretune.stores.optuna.study_reader import read_each
 

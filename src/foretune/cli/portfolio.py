@@ -115,7 +115,7 @@ def _build_portfolio(
     metric: str | None,
     seed: int,
 ) -> "Portfolio":
-    from foretune._base.terminal import TerminalProgress
+    from foretune._base.progress import TerminalProgress
     from foretune.experience import Experience
     from foretune.methods.zero_shot.build import Recipe, build
 

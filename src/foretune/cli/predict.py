@@ -43,7 +43,7 @@ def predict_command(
     # Mistakes are refused before libraries are loaded, which takes seconds.
     check_model_exists(model)
     check_is_file(data)
-    from foretune._base.terminal import TerminalProgress
+    from foretune._base.progress import TerminalProgress
     from foretune.automl.final_model.model import Model
     from foretune.automl.prediction_file import PredictionOptions, predict_file
 

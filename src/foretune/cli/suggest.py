@@ -59,7 +59,7 @@ def suggest_command(
       foretune suggest train.csv --target label
       foretune suggest train.csv --target price -k 10 --only lightgbm,rf --json
     """
-    from foretune._base.terminal import TerminalProgress
+    from foretune._base.progress import TerminalProgress
     from foretune.automl.fit_data import TableFile
     from foretune.automl.job import Job
     from foretune.automl.job_listener import JobListener

@@ -155,7 +155,7 @@ class TuningJob:
         metrics: "Sequence[Metric]",
         past: "CarriedExperience[Experience] | None",
     ) -> "Optimizer":
-        from foretune._base.terminal import TerminalProgress
+        from foretune._base.progress import TerminalProgress
         from foretune.methods.contracts import Target
         from foretune.search.optimizer import Optimizer
         from foretune.search.prior_cache import prior_of

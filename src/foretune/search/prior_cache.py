@@ -8,8 +8,13 @@ from importlib.metadata import version
 from importlib.util import find_spec
 
 from foretune._base.cache import forget, load_or_make
-from foretune._base.progress import SILENT, LoggedProgress, Progress, report_every_second
-from foretune._base.terminal import TerminalProgress
+from foretune._base.progress import (
+    SILENT,
+    LoggedProgress,
+    Progress,
+    TerminalProgress,
+    report_every_second,
+)
 from foretune.errors import explain_missing_extras
 from foretune.experience import Experience
 from foretune.experience.fingerprints import fingerprint_of_lessons
