@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 
 from foretune.tables import dates
-from foretune.tables.column_facts import ColumnFacts
+from foretune.tables.column_inference import ColumnFacts, Deadlines
 from foretune.tables.columns import ColumnKind
-from foretune.tables.deadlines import Deadlines
 from foretune.tables.reading import read_table
 from foretune.tables.remarks import NO_TIME_FOR_TEXTS
 from foretune.tables.schema import infer_schema

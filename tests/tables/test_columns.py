@@ -6,7 +6,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from foretune.tables.column_facts import ColumnFacts
+from foretune.tables.column_inference import ColumnFacts
 from foretune.tables.columns import NAMES, ColumnKind, count_kinds
 from foretune.tables.schema import Schema, infer_schema
 from tests.automl.samples import mixed_frame

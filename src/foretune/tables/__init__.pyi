@@ -51,7 +51,7 @@ from foretune.tables.table import (
     LEAST_ROWS as LEAST_ROWS,
     Table as Table,
 )
-from foretune.tables.table_features import description as description
+from foretune.tables.meta_features import description as description
 from foretune.tables.target import (
     LabelKind as LabelKind,
     Task as Task,

@@ -1,13 +1,16 @@
-"""Inspecting the columns of a table. One pass over a column finds out all that is needed later."""
+"""Inspecting the columns of a table. Each fact about a column is found out once."""
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from foretune._base.arrays import Ints
 from foretune._base.progress import SILENT, Progress, track
 from foretune.tables import dates
 from foretune.tables.cells import (
@@ -16,14 +19,14 @@ from foretune.tables.cells import (
     are_written_durations,
     has_leading_zeros,
     has_usable_number,
+    hashable,
     is_duration,
     is_plain,
     is_usable,
     text_of,
 )
-from foretune.tables.column_facts import ColumnFacts
 from foretune.tables.columns import Column, ColumnKind
-from foretune.tables.deadlines import NO_DEADLINES, Deadlines
+from foretune.tables.missing_values import ColumnReading, signs_in
 from foretune.tables.number_formats import TableMark, decimal_mark, unit_of
 from foretune.tables.vocabulary import find_repeated_words
 
@@ -31,6 +34,93 @@ TEXT_SHARE = 0.5
 """Strings are texts if more than this share of them is different, and there are many of them."""
 MOST_CATEGORIES_OF_FEW_ROWS = 20
 TEXT_KINDS = (ColumnKind.TEXT, ColumnKind.WORDS, ColumnKind.CATEGORY)
+
+
+class ColumnFacts:
+    """What is known about the cells of one column.
+
+    Most facts follow from the different values, which are often far fewer than the cells.
+    """
+
+    def __init__(self, given: "pd.Series[Any]") -> None:
+        self.given = given
+
+    @cached_property
+    def present(self) -> "pd.Series[Any]":
+        """The cells that have a value to learn from."""
+        present = hashable(self.given.dropna())
+        if pd.api.types.is_float_dtype(present.dtype):
+            return present[is_usable(present.to_numpy(dtype=np.float64))]
+        return present
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every cell has a value."""
+        return len(self.present) == len(self.given)
+
+    @cached_property
+    def _codes_and_values(self) -> "tuple[Ints, pd.Series[Any]]":
+        codes, values = pd.factorize(self.present)
+        return codes, pd.Series(values, dtype=self.present.dtype)
+
+    @property
+    def distinct(self) -> "pd.Series[Any]":
+        """The different values, in the order in which they first appear."""
+        return self._codes_and_values[1]
+
+    @cached_property
+    def counts(self) -> Ints:
+        """The number of cells of each different value."""
+        codes, values = self._codes_and_values
+        return np.bincount(codes, minlength=len(values))
+
+    @cached_property
+    def dtype_name(self) -> str:
+        """What pandas finds the values to be, such as "string" or "boolean"."""
+        return pd.api.types.infer_dtype(self.distinct)
+
+    @cached_property
+    def signs(self) -> list[str]:
+        """The texts that can only mean that a value is unknown."""
+        return signs_in(self.distinct) if self.dtype_name == "string" else []
+
+    @cached_property
+    def without_signs(self) -> "pd.Series[Any]":
+        """The different values without the signs of a missing value."""
+        return self.distinct[~self.distinct.isin(self.signs)] if self.signs else self.distinct
+
+    @cached_property
+    def reading(self) -> ColumnReading:
+        """How most of the texts can be read as numbers or dates, and which texts cannot."""
+        return ColumnReading.of(self.without_signs, self.counts[self.without_signs.index])
+
+    @property
+    def odd_text(self) -> str:
+        """A text that keeps a mostly numeric column from being numbers or dates; "" without one."""
+        return self.reading.odd_text if self.dtype_name == "string" else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """Moments of the monotonic clock."""
+
+    columns: float = math.inf
+    """When to stop searching texts for numbers, dates and durations."""
+    texts: float = math.inf
+    """When to stop searching texts for words, and testing whether these help."""
+
+    @property
+    def columns_are_over(self) -> bool:
+        """Whether some columns may not have been searched."""
+        return time.monotonic() >= self.columns
+
+    @property
+    def texts_are_over(self) -> bool:
+        """Whether some texts may not have been searched."""
+        return time.monotonic() >= self.texts
+
+
+NO_DEADLINES = Deadlines()
 
 
 @dataclass(frozen=True, slots=True)

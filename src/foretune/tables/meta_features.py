@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from foretune._base.arrays import Bools, Floats, Ints
+from foretune.tables.table import Table
+from foretune.tables.target import Task
 
 MOST_ROWS = 2000
 MOST_COLUMNS = 100
@@ -248,3 +250,10 @@ def _spread(name: str, values: Floats) -> dict[str, float]:
 
 def _finite(value: float) -> float:
     return float(value) if np.isfinite(value) else 0.0
+
+
+def description(table: Table) -> dict[str, float]:
+    """Return the meta-features of a table. The words of its texts do not count."""
+    plain = table.without_texts
+    classes = plain.task is Task.CLASSIFICATION
+    return meta_features(plain.x, plain.categorical, plain.y, classification=classes)

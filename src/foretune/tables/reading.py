@@ -16,9 +16,9 @@ from foretune.tables.cells import (
     has_leading_zeros,
     texts_without_number,
 )
+from foretune.tables.column_inference import NO_DEADLINES, Deadlines
 from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.columns import Column, ColumnKind
-from foretune.tables.deadlines import NO_DEADLINES, Deadlines
 from foretune.tables.formats.reader import (
     NO_TEXTS,
     Texts,
@@ -33,12 +33,12 @@ from foretune.tables.formats.reader import (
 from foretune.tables.formats.text_form import MISSING
 from foretune.tables.number_formats import unit_of
 from foretune.tables.prediction_tables import NumberFormatCheck, with_commas
-from foretune.tables.problem import TableProblem
 from foretune.tables.remarks import TableFacts, table_notes
 from foretune.tables.schema import Schema
 from foretune.tables.table import NO_ROLES, Table
 from foretune.tables.target import (
     LabelKind,
+    TableProblem,
     Task,
     find_time_kind,
     infer_task,

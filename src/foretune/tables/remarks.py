@@ -13,10 +13,9 @@ from foretune.tables.column_inference import InspectedColumn
 from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.columns import UNUSED, ColumnKind, count_kinds
 from foretune.tables.number_formats import find_doubtful_points
-from foretune.tables.problem import TableProblem
 from foretune.tables.schema import Schema
 from foretune.tables.table import Table
-from foretune.tables.target import Task
+from foretune.tables.target import TableProblem, Task
 from foretune.tables.vocabulary import MOST_TEXTS
 
 LEAST_OF_A_CLASS = 5

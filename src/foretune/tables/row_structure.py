@@ -15,8 +15,7 @@ from foretune._base.arrays import Bools, Floats, Ints
 from foretune.errors import UsageError
 from foretune.tables import dates
 from foretune.tables.cells import hashable, is_plain, read_durations, read_numbers, text_of
-from foretune.tables.column_facts import ColumnFacts
-from foretune.tables.column_inference import inspect_columns
+from foretune.tables.column_inference import ColumnFacts, inspect_columns
 from foretune.tables.columns import ColumnKind
 from foretune.tables.missing_values import ColumnReading
 from foretune.tables.number_formats import TableMark

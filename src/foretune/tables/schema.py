@@ -20,9 +20,8 @@ from foretune._base.progress import SILENT, Progress, track
 from foretune.errors import UsageError
 from foretune.tables import dates
 from foretune.tables.cells import is_plain
-from foretune.tables.column_inference import inspect_columns
+from foretune.tables.column_inference import NO_DEADLINES, Deadlines, inspect_columns
 from foretune.tables.columns import MUST_BE_READ, Column, ColumnKind
-from foretune.tables.deadlines import NO_DEADLINES, Deadlines
 from foretune.tables.number_formats import MARKS, UNITS, table_mark
 from foretune.tables.vocabulary import MOST_CELLS
 

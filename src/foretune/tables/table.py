@@ -17,16 +17,15 @@ from foretune._base.files import replace_file
 from foretune._base.names import quote_names
 from foretune._base.progress import SILENT, Progress
 from foretune.errors import UsageError
-from foretune.tables.column_inference import InspectedColumn
+from foretune.tables.column_inference import NO_DEADLINES, Deadlines, InspectedColumn
 from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.columns import UNUSED
-from foretune.tables.deadlines import NO_DEADLINES, Deadlines
-from foretune.tables.problem import TableProblem
 from foretune.tables.row_structure import RowStructure, RowStructureKind
 from foretune.tables.row_weights import RowWeights
 from foretune.tables.schema import Schema
 from foretune.tables.target import (
     LabelKind,
+    TableProblem,
     Task,
     target_classes,
     target_numbers,

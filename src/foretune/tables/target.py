@@ -1,6 +1,7 @@
-"""The target: its task, and its values as numbers or classes."""
+"""The target of a table, its task, and the columns to learn from."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -11,6 +12,7 @@ from pandas.api.types import is_hashable
 
 from foretune._base.arrays import Floats
 from foretune._base.names import quote_names
+from foretune._base.progress import SILENT, Progress
 from foretune.errors import UsageError
 from foretune.tables import dates
 from foretune.tables.cells import (
@@ -21,8 +23,15 @@ from foretune.tables.cells import (
     read_numbers,
     texts_without_number,
 )
-from foretune.tables.column_roles import check_target_exists
-from foretune.tables.number_formats import TableMark, decimal_mark, new_numbers_mark
+from foretune.tables.column_inference import (
+    NO_DEADLINES,
+    Deadlines,
+    InspectedColumn,
+    inspect_columns,
+)
+from foretune.tables.column_roles import ColumnRoles, check_target_exists
+from foretune.tables.number_formats import TableMark, decimal_mark, new_numbers_mark, table_mark
+from foretune.tables.schema import as_table
 
 MOST_CLASSES_OF_NUMBERS = 20
 """A target of whole numbers with at most this many different ones holds classes."""
@@ -228,3 +237,52 @@ def _label_kind(column: "pd.Series[Any]") -> LabelKind:
         "floating": LabelKind.NUMBER,
     }
     return kinds.get(inferred, LabelKind.TEXT)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TableProblem:
+    """A column to predict from other columns."""
+
+    frame: pd.DataFrame
+    """The table without the rows of weight 0."""
+    target: str
+    values: "pd.Series[Any]"
+    """The cells of the target in their right type, missing ones included."""
+    known: "pd.Series[Any]"
+    """The cells of the target that have a value."""
+    decimal: str
+    """The decimal mark of the target, if people wrote its numbers."""
+    asked: Task | None
+    """The task that the user named, or None."""
+    task: Task
+    """The task that the user named, or the one that suits the values."""
+    roles: ColumnRoles
+    mark: TableMark
+    """How the table writes numbers that can be read in two ways."""
+
+    @classmethod
+    def of(
+        cls, frame: pd.DataFrame, target: str, *, task: Task | None, roles: ColumnRoles
+    ) -> "TableProblem":
+        """Find the target and the roles; refuse columns that are missing or unsuitable."""
+        frame = as_table(frame)
+        check_target(frame, target)
+        roles.check(list(frame.columns), target)
+        frame = roles.drop_weightless_rows(frame, target)
+        mark = table_mark(frame)
+        values, decimal = target_of(frame[target], task, mark)
+        known = values.dropna()
+        return cls(
+            frame, target, values, known, decimal, task, task or infer_task(known), roles, mark
+        )
+
+    @property
+    def learnt_from(self) -> pd.DataFrame:
+        """The columns to learn from."""
+        return self.frame.drop(columns=[self.target, *self.roles.excluded_columns()])
+
+    def inspect(
+        self, progress: Progress = SILENT, deadlines: Deadlines = NO_DEADLINES
+    ) -> tuple[InspectedColumn, ...]:
+        """Find out what the columns to learn from are."""
+        return inspect_columns(self.learnt_from, self.mark, progress, deadlines=deadlines)

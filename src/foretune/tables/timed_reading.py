@@ -12,8 +12,8 @@ from foretune._base.freed_memory import return_freed_memory
 from foretune._base.progress import SILENT, Progress
 from foretune._base.time_budget import TimeBudget
 from foretune.errors import UsageError
+from foretune.tables.column_inference import NO_DEADLINES, Deadlines
 from foretune.tables.column_roles import ColumnRoles
-from foretune.tables.deadlines import NO_DEADLINES, Deadlines
 from foretune.tables.formats.file_sample import write_sample
 from foretune.tables.formats.reader import bytes_a_row, table_bytes, table_name
 from foretune.tables.reading import MOST_BYTES, TrainingTable, read_table
