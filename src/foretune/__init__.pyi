@@ -4,7 +4,7 @@ from foretune.automl.sklearn_api import (
     ForetuneRegressor as ForetuneRegressor,
 )
 from foretune.errors import ForetuneError as ForetuneError
-from foretune.experience.evaluation import (
+from foretune.experience.trial import (
     Direction as Direction,
     Evaluation as Evaluation,
     Metric as Metric,

@@ -5,7 +5,7 @@ import pytest
 
 from foretune.errors import ExperienceError
 from foretune.experience import Direction, Experience, Metric, Status, status_of
-from foretune.experience.evaluation import FINAL_STATUSES
+from foretune.experience.trial import FINAL_STATUSES
 from foretune.space import Space
 from tests.refusals import refuses
 

@@ -7,10 +7,9 @@ import pytest
 
 from foretune.errors import ExperienceError, UsageError
 from foretune.experience import Direction, Evaluation, Experience, Metric, Status, status_of
-from foretune.experience.evaluation import FINAL_STATUSES
 from foretune.experience.evaluation_rows import build_experience, list_evaluations
 from foretune.experience.journal import Journal
-from foretune.experience.trial import Trial, best_first
+from foretune.experience.trial import FINAL_STATUSES, Trial, best_first
 from foretune.space import Space
 from tests.refusals import refuses
 

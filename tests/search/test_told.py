@@ -8,7 +8,7 @@ from foretune.experience import Status
 from foretune.methods.contracts import Target
 from foretune.search import Optimizer, Told, method
 from foretune.search.arguments import all_losses_told, losses_told
-from foretune.search.trial_buffer import ToldTrials
+from foretune.search.trials import ToldTrials
 from foretune.space import Space
 
 SPACE = Space.of({"a": (0.0, 1.0), "b": (0.0, 1.0), "kind": ["x", "y"]})

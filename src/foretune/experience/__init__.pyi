@@ -1,4 +1,4 @@
-from foretune.experience.evaluation import (
+from foretune.experience.trial import (
     FINAL_STATUSES as FINAL_STATUSES,
     Direction as Direction,
     Evaluation as Evaluation,

@@ -10,20 +10,23 @@ from numpy.typing import ArrayLike, NDArray
 from foretune._base.arrays import Bools
 from foretune._base.names import quote_names
 from foretune.errors import ExperienceError
-from foretune.experience.annotations import Notes, annotate, check_starts, reindex_starts
 from foretune.experience.checks import (
+    Notes,
+    annotate,
     check_curves,
     check_metrics_have_values,
     check_names,
+    check_starts,
     read_index,
     read_numbers,
     read_status,
     read_values,
+    reindex_starts,
 )
 from foretune.experience.curves import CurveColumns
 from foretune.experience.data import AnyExperience
-from foretune.experience.evaluation import Metric, Status
 from foretune.experience.selection import map_columns, take_rows
+from foretune.experience.trial import Metric, Status
 from foretune.space import Encoded, Space
 
 

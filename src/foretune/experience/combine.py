@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from foretune._base.names import quote_names, suggestion
 from foretune.errors import ExperienceError
-from foretune.experience.annotations import Notes, reindex_starts
 from foretune.experience.build import EvaluationColumns, from_columns, unique_configs
+from foretune.experience.checks import Notes, reindex_starts
 from foretune.experience.curves import CurveColumns, stack_curves
 from foretune.experience.data import AnyExperience, ExperienceData, Splits
-from foretune.experience.evaluation import Evaluation, Metric, status_of
 from foretune.experience.selection import take_rows
+from foretune.experience.trial import Evaluation, Metric, status_of
 from foretune.space import Encoded
 
 ALL = slice(None)

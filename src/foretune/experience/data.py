@@ -17,7 +17,7 @@ from foretune._base.arrays import Bools, Floats, Ints
 from foretune._base.names import suggestion
 from foretune.errors import ExperienceError
 from foretune.experience.curves import CurveColumns
-from foretune.experience.evaluation import Metric, Status, TaskRecords
+from foretune.experience.trial import Metric, Status, TaskRecords
 from foretune.space import Encoded, Space
 
 MetaFeatures: TypeAlias = Mapping[str, Mapping[str, float]]

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from foretune._base.names import suggestion
 from foretune.errors import ExperienceError
-from foretune.experience.annotations import Notes
 from foretune.experience.build import EvaluationColumns, from_columns
+from foretune.experience.checks import Notes
 from foretune.experience.data import METRIC_PREFIX, AnyExperience, ExperienceData
-from foretune.experience.evaluation import FINAL_STATUSES, Direction, Metric
 from foretune.experience.frame_curves import curve_lists, read_curve_lists
+from foretune.experience.trial import FINAL_STATUSES, Direction, Metric
 from foretune.space import Encoded, Space
 
 CONFIG = "config:"

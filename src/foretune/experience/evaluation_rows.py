@@ -6,8 +6,8 @@ import numpy as np
 
 from foretune.experience.curves import CurveColumns, read_curve, stack_curves
 from foretune.experience.data import MetaFeatures, Splits
-from foretune.experience.evaluation import Evaluation, Metric, Status
 from foretune.experience.experience import Experience
+from foretune.experience.trial import Evaluation, Metric, Status
 from foretune.space import Space
 
 NOTHING: Mapping[str, Mapping[str, float]] = {}

@@ -19,16 +19,16 @@ from foretune._base.progress import SILENT, Progress
 from foretune.experience import combine, selection
 from foretune.experience.alignment.carry_over import carry_over
 from foretune.experience.alignment.translation import rename_configs
-from foretune.experience.annotations import Notes, annotate
 from foretune.experience.build import (
     EvaluationColumns,
     columns_of_matrices,
     copy_columns,
     from_columns,
 )
+from foretune.experience.checks import Notes, annotate
 from foretune.experience.curves import CurveColumns
 from foretune.experience.data import ExperienceData, MetaFeatures, Splits, Starts
-from foretune.experience.evaluation import Direction, Evaluation, Metric
+from foretune.experience.trial import Direction, Evaluation, Metric
 from foretune.space import Encoded, Space
 
 if TYPE_CHECKING:

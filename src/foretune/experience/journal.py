@@ -12,7 +12,7 @@ from pathlib import Path
 
 from foretune._base.files import name_file_in_errors
 from foretune.errors import UsageError
-from foretune.experience.evaluation import Evaluation, status_of
+from foretune.experience.trial import Evaluation, status_of
 
 _SPOILT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 """What a line of another program can raise."""

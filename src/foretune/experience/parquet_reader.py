@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from foretune._base.arrays import Floats
 from foretune._base.progress import SILENT, Progress
 from foretune.errors import DamagedError, ExperienceError, ForetuneError
-from foretune.experience.annotations import Notes
 from foretune.experience.build import EvaluationColumns, from_columns
+from foretune.experience.checks import Notes
 from foretune.experience.config_rows import ConfigTable
 from foretune.experience.curves import CurveColumns, build_curves
 from foretune.experience.data import METRIC_PREFIX, AnyExperience, MetaFeatures
-from foretune.experience.evaluation import Direction, Metric
 from foretune.experience.parquet_format import (
     CHECKSUM_KEY,
     CONFIGS_KEY,
@@ -40,6 +39,7 @@ from foretune.experience.parquet_format import (
     check_rows,
     checksum,
 )
+from foretune.experience.trial import Direction, Metric
 from foretune.space import Space
 from foretune.space.row_codes import encode_values
 

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from foretune._base.arrays import Ints
 from foretune._base.names import quote_names, suggestion
 from foretune.errors import ExperienceError
-from foretune.experience.annotations import reindex_starts
-from foretune.experience.checks import check_metrics_have_values, check_names
+from foretune.experience.checks import check_metrics_have_values, check_names, reindex_starts
 from foretune.experience.curves import CurveColumns
 from foretune.experience.data import AnyExperience, Splits
-from foretune.experience.evaluation import Status
+from foretune.experience.trial import Status
 
 
 def take_rows(experience: AnyExperience, rows: Ints) -> AnyExperience:

@@ -8,7 +8,7 @@ import numpy as np
 
 from foretune._base.names import suggestion
 from foretune.errors import ExperienceError
-from foretune.experience.annotations import Notes, annotate
+from foretune.experience.checks import Notes, annotate
 from foretune.experience.data import AnyExperience, ExperienceData
 from foretune.experience.selection import take_tasks
 

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from foretune._base.arrays import Floats
 from foretune.experience.data import ExperienceData
-from foretune.experience.evaluation import Direction, Metric, Status
 from foretune.experience.selection import compact
+from foretune.experience.trial import Direction, Metric, Status
 
 MOST_TASKS = 20
 

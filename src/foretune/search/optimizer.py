@@ -34,12 +34,11 @@ from foretune.search.arguments import (
 from foretune.search.candidates import Pool
 from foretune.search.config_choice import ConfigChooser, TrialsSoFar
 from foretune.search.method_entry import Method
-from foretune.search.pending import Pending
 from foretune.search.prior_cache import default_progress, prior_of
 from foretune.search.racing import Racing
 from foretune.search.registry import method as registered
 from foretune.search.suggestions import Suggestion, Told
-from foretune.search.trial_buffer import ToldTrials
+from foretune.search.trials import Pending, ToldTrials
 from foretune.space import Encoded
 
 

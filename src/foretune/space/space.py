@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from foretune._base.arrays import Bools, Floats, Ints
 from foretune.errors import SpaceError
 from foretune.space import configspace_reader, json_format, neighbours, sampling, unit_cube
-from foretune.space.checks import check_defaults, check_matrix, check_stages
 from foretune.space.conditions import compile_rules
 from foretune.space.definition import Definition, Draft
+from foretune.space.limits import check_defaults, check_matrix, check_stages
 from foretune.space.notation import from_notation
 from foretune.space.parameters import Parameter, read_parameters
 from foretune.space.plugins import space_reader

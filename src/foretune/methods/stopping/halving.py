@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from foretune.experience.evaluation import Status
+from foretune.experience.trial import Status
 from foretune.methods.stopping.policy import (
     CONTINUE,
     Decision,

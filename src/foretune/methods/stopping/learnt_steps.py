@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from foretune.experience.evaluation import Status
+from foretune.experience.trial import Status
 from foretune.methods.stopping.policy import CONTINUE, StepDecision, StepRange, StoppingPolicy
 from foretune.methods.stopping.race import Race
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from foretune.errors import UsageError
-from foretune.experience.evaluation import Status
+from foretune.experience.trial import Status
 
 
 @dataclass(slots=True)

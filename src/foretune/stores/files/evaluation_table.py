@@ -7,8 +7,8 @@ from foretune._base.names import quote_names
 from foretune._base.progress import SILENT, Progress, report_every_second
 from foretune.errors import ExperienceError
 from foretune.experience import Experience, Metric
-from foretune.experience.annotations import Notes
 from foretune.experience.build import from_columns
+from foretune.experience.checks import Notes
 from foretune.experience.data_frame import CONFIG
 from foretune.space import Space
 from foretune.space.row_codes import Configs, encode_columns

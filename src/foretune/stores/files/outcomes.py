@@ -5,7 +5,7 @@ from typing import Any
 
 from foretune.errors import ExperienceError
 from foretune.experience import Status
-from foretune.experience.evaluation import FINAL_STATUSES
+from foretune.experience.trial import FINAL_STATUSES
 from foretune.stores.files.cell_columns import ColumnCells, as_list
 from foretune.stores.files.dropped_rows import NOT_ENDED, say_left_out
 

@@ -1,7 +1,4 @@
-"""Suggestions that were made and not told yet, by id.
-
-A call either succeeds, or raises an error and changes nothing.
-"""
+"""The trials of an optimiser: those that were told, and the suggestions that are pending."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,13 +7,41 @@ from typing import Any
 
 import numpy as np
 
+from foretune._base.arrays import Floats
 from foretune.errors import UsageError
+from foretune.methods.contracts import Observations
 from foretune.search.suggestions import Suggestion, Told
 from foretune.space import Encoded, Space
+from foretune.space.growable import GrowingConfigs, GrowingRows
+
+
+class ToldTrials:
+    """The told configurations and their losses, in order.
+
+    Adding one costs the same for any number of earlier ones.
+    """
+
+    def __init__(self, space: Space, objectives: int) -> None:
+        self._configs = GrowingConfigs(space)
+        self._losses = GrowingRows((objectives,))
+
+    def add(self, configs: Encoded, losses: Floats) -> None:
+        """Add trials at the end; losses: (n, objectives)."""
+        self._configs.extend(configs)
+        self._losses.extend(losses)
+
+    def observations(self) -> Observations:
+        """Return all trials so far. Adding more does not change what was returned."""
+        n = len(self._configs)
+        losses = np.asarray(self._losses.first(n), dtype=float)
+        return Observations(self._configs.batch(), losses, np.zeros(n, dtype=bool))
 
 
 class Pending:
-    """The pending suggestions. No id is used twice."""
+    """The pending suggestions. No id is used twice.
+
+    A call either succeeds, or raises an error and changes nothing.
+    """
 
     def __init__(self, space: Space) -> None:
         self._space = space
