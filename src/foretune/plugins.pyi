@@ -16,12 +16,12 @@ from foretune._base.progress import (
 from foretune._base.progress import TerminalProgress as TerminalProgress
 from foretune._base.threads import ONE_NUMERIC_THREAD as ONE_NUMERIC_THREAD
 from foretune.cli.executor_options import executor_options as executor_options
-from foretune.cli.names import names_in as names_in
+from foretune.cli.option_values import names_in as names_in
 from foretune.cli.output_paths import (
     check_experience_out as check_experience_out,
     check_out as check_out,
 )
-from foretune.cli.quantities import (
+from foretune.cli.option_values import (
     SEED as SEED,
     memory as memory,
     seconds as seconds,

@@ -14,7 +14,7 @@ import pytest
 from foretune._base.threads import ONE_NUMERIC_THREAD
 from foretune.cli import foretune as commands
 from foretune.cli.import_and_show import KINDS
-from foretune.cli.quantities import SEED
+from foretune.cli.option_values import SEED
 from foretune.search.seeds import LARGEST_SEED
 from foretune.space import Space
 from foretune.stores import IMPORTERS

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretune.cli.names import names_in
+from foretune.cli.option_values import names_in
 from tests.refusals import refuses
 
 NAMES = st.text(st.characters(blacklist_characters="\x00", blacklist_categories=("Cs",)))

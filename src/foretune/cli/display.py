@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from foretune.cli.names import config_label
+from foretune.cli.option_values import config_label
 from foretune.experience import Metric, Status
 from foretune.experience.trial import Trial
 from foretune.report.wording import count_text, list_text

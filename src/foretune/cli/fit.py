@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from foretune.cli.executor_options import executor_options
-from foretune.cli.names import names_in
-from foretune.cli.quantities import SEED, memory, seconds
+from foretune.cli.option_values import SEED, memory, names_in, seconds
 from foretune.errors import UsageError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from foretune.cli.names import config_label
+from foretune.cli.option_values import config_label
 from foretune.cli.typed_command import command_of, command_words, moment, with_trials
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from foretune._base.files import write_text
-from foretune.cli.names import names_in
+from foretune.cli.option_values import names_in
 from foretune.cli.output_paths import check_experience_out
 from foretune.errors import UsageError
 

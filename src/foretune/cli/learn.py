@@ -10,7 +10,7 @@ import click
 
 from foretune.automl.space_names import SHIPPED_SPACES
 from foretune.cli.executor_options import executor_options
-from foretune.cli.quantities import SEED, seconds
+from foretune.cli.option_values import SEED, seconds
 from foretune.errors import UsageError
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from foretune.cli.option_values import SEED
 from foretune.cli.output_paths import check_out
-from foretune.cli.quantities import SEED
 from foretune.errors import UsageError
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from foretune.cli.names import names_in
+from foretune.cli.option_values import names_in
 
 
 @click.command("predict")

@@ -2,7 +2,7 @@
 
 import click
 
-from foretune.cli.names import names_in
+from foretune.cli.option_values import names_in
 from foretune.errors import UsageError
 
 

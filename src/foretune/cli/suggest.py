@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from foretune.automl.space_names import SHIPPED_SPACES
-from foretune.cli.names import names_in
+from foretune.cli.option_values import names_in
 
 if TYPE_CHECKING:
     from foretune.automl.past_suggestions import PastSuggestion, PastSuggestions

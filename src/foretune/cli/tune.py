@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from foretune.cli.executor_options import executor_options
-from foretune.cli.quantities import SEED, memory, seconds
+from foretune.cli.option_values import SEED, memory, seconds
 
 FILE = click.Path(path_type=Path)
 STORE = "foretune.db"

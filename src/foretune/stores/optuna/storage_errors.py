@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from foretune._base.databases import hide_passwords, is_sqlite
 from foretune.errors import UsageError
 from foretune.run.study import StoreAwayError
-from foretune.stores.optuna.trial_reader import NOT_FOUND
+from foretune.stores.optuna.trial_format import NOT_FOUND
 
 
 @contextmanager

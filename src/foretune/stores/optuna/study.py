@@ -36,8 +36,8 @@ from foretune.stores.optuna.trial_format import (
     NOTES,
     REASON,
     Translation,
+    TrialReader,
 )
-from foretune.stores.optuna.trial_reader import TrialReader
 
 if TYPE_CHECKING:
     from optuna.storages import BaseStorage, RDBStorage

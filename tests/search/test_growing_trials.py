@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foretune.search.trials import GrowingConfigs, GrowingRows
 from foretune.space import Encoded, Space
-from foretune.space.growable import GrowingConfigs, GrowingRows
 from foretune.space.rows import find_rows, row_hashes
 
 SPACE = Space.of(
