@@ -12,12 +12,13 @@ import tempfile
 from collections import Counter
 from functools import cache
 from pathlib import Path
-from types import CodeType, FrameType
+from types import FrameType
 
 import foretune
 
 PACKAGE = Path(foretune.__file__).parent
 DEMO = ["--demo", "--trials", "2", "--only", "knn", "--jobs", "1", "--no-remember"]
+COMPREHENSIONS = ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>")
 
 
 class FirstTrialSubmitted(BaseException):
@@ -34,8 +35,12 @@ def class_bodies(file: str) -> frozenset[int]:
     )
 
 
-def runs_at_import(code: CodeType) -> bool:
-    """Return whether this code is a module or the body of a class."""
+def runs_at_import(frame: FrameType) -> bool:
+    """Return whether a module or the body of a class runs, or a comprehension in one of them."""
+    outer: FrameType | None = frame
+    while outer is not None and outer.f_code.co_name in COMPREHENSIONS:
+        outer = outer.f_back
+    code = (outer or frame).f_code
     return code.co_name == "<module>" or code.co_firstlineno in class_bodies(code.co_filename)
 
 
@@ -49,7 +54,7 @@ def count_calls(words: list[str]) -> Counter[str]:
         code = frame.f_code
         if event != "call" or not code.co_filename.startswith(str(PACKAGE)):
             return
-        if not runs_at_import(code):
+        if not runs_at_import(frame):
             calls[code.co_filename] += 1
         if code.co_name == "submit" and code.co_filename.endswith(("pool.py", "inline.py")):
             raise FirstTrialSubmitted

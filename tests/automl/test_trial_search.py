@@ -9,6 +9,9 @@ from foretune.automl.knowledge.knowledge import FitKnowledge
 from foretune.automl.plan import FitOptions
 from foretune.automl.trial_search import load_start_knowledge, opening_configs
 from foretune.experience import Direction, Experience, Metric
+from foretune.methods.contracts import Target
+from foretune.search.optimizer import Optimizer
+from foretune.search.registry import method
 from foretune.space import Space
 
 from .past import knowledge_of
@@ -68,3 +71,20 @@ def test_experience_of_another_part_of_the_space_is_as_good_as_none() -> None:
     known = load_start_knowledge(FitOptions(), knowledge_of(found, part), {"log_rows": 0.0})
     assert known.start is None
     assert known.prior.taught == frozenset()
+
+
+def test_the_first_trials_do_not_wait_for_the_prior() -> None:
+    knowledge = FitKnowledge.for_space("pipeline-classification", metric="log_loss", own=False)
+    known = load_start_knowledge(FitOptions(), knowledge, {"log_rows": 6.0})
+    assert known.start is not None
+    target = Target(knowledge.space, ("log_loss",))
+    optimizer = Optimizer(target, method("auto"), known.prior, start=known.start)
+    asked = optimizer.ask(len(known.start))
+    assert [each.config for each in asked] == known.start.dicts()
+    assert optimizer.must_learn
+    assert not known.prior.has_learnt
+    optimizer.finish_learning()
+    whole = knowledge.prior(method("auto"))
+    np.testing.assert_array_equal(
+        known.prior.known_good(target).values, whole.known_good(target).values
+    )

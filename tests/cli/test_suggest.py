@@ -9,7 +9,7 @@ from foretune.automl.knowledge.bundle import Bundle
 from foretune.automl.knowledge.fit_journal import FitDescription
 from foretune.automl.knowledge.learn_bundle import LearningPlan, learn_bundle
 from foretune.automl.knowledge.memory import Memory
-from foretune.automl.knowledge.metric_choice import by_metric
+from foretune.automl.knowledge.relevant_experience import by_metric
 from foretune.automl.metrics import SCORERS
 from foretune.automl.spaces import load_shipped_space
 from foretune.cli.suggest import suggest_command

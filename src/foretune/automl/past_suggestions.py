@@ -8,7 +8,7 @@ from foretune.automl.fit_data import FitData
 from foretune.automl.knowledge.fit_journal import FitDescription
 from foretune.automl.knowledge.knowledge import FitKnowledge
 from foretune.automl.knowledge.memory import Memory
-from foretune.automl.knowledge.task_similarity import Recommendation
+from foretune.automl.knowledge.relevant_experience import Recommendation
 from foretune.automl.plan import FitPlan
 from foretune.errors import UsageError
 from foretune.experience import Status

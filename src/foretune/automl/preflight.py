@@ -58,6 +58,8 @@ def check_same_target(model: Path, target: str) -> None:
 
     A job checks this before the search and before saving, because another fit may save meanwhile.
     """
+    if not model.exists():
+        return
     try:
         before = Model.read_header(model)["target"]
     except (UsageError, LookupError, OSError):

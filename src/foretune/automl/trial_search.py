@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from foretune._base.progress import SILENT, Progress
 from foretune.automl.equivalent_configs import PipelineEquivalence
-from foretune.automl.knowledge.default_configs import default_config, is_beyond
+from foretune.automl.knowledge.default_configs import default_config
 from foretune.automl.knowledge.fit_journal import FitDescription
 from foretune.automl.knowledge.knowledge import FitKnowledge
+from foretune.automl.knowledge.relevant_experience import is_beyond
 from foretune.automl.metrics import SCORERS
 from foretune.automl.plan import DEFAULT_METHOD, FitOptions, FitPlan
 from foretune.automl.wide_tables import is_wide, opening_of_wide_table
@@ -21,6 +23,7 @@ from foretune.run.executor import Executor
 from foretune.run.study import Study
 from foretune.run.tuning_loop import tune
 from foretune.run.watch import SILENT_WATCH, Watch
+from foretune.search.early_opening import EarlyPrior
 from foretune.search.optimizer import Optimizer
 from foretune.search.registry import method
 from foretune.space import Encoded
@@ -78,7 +81,11 @@ def load_start_knowledge(
         prior = chosen.learn(None, seed=options.seed, progress=progress)
         return StartKnowledge(prior, None, meta_features)
     start = opening_configs(options, knowledge, meta_features)
-    prior = knowledge.prior(chosen, seed=options.seed, progress=progress, begins=start is None)
+    load = partial(
+        knowledge.prior, chosen, seed=options.seed, progress=progress, begins=start is None
+    )
+    # The first trials run while the prior is loaded, if they do not depend on it.
+    prior = load() if start is None else EarlyPrior(start, load)
     return StartKnowledge(prior, start, meta_features)
 
 

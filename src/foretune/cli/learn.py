@@ -129,7 +129,7 @@ def _from_file(plan: "LearningPlan", metrics: tuple[str, ...], file: Path, out: 
     from foretune._base.progress import TerminalProgress
     from foretune.automl.knowledge.bundle import Bundle
     from foretune.automl.knowledge.learn_bundle import learn_bundle
-    from foretune.automl.knowledge.metric_choice import by_metric
+    from foretune.automl.knowledge.relevant_experience import by_metric
     from foretune.automl.metrics import check_metric_directions, scorer
     from foretune.automl.spaces import load_shipped_space
     from foretune.experience import Experience

@@ -104,7 +104,7 @@ class Racing:
 
     def hopeless(self) -> set[int]:
         """Return the paused trials that will never be resumed."""
-        return self.policy.hopeless(self.race)
+        return self.policy.hopeless(self.race) if self.is_on else set()
 
     def forget(self, trials: Iterable[int]) -> None:
         """Remove trials that nobody runs, as if they had not been suggested."""

@@ -19,9 +19,8 @@ from foretune.space import configspace_reader, json_format, neighbours, sampling
 from foretune.space.conditions import compile_rules
 from foretune.space.definition import Definition, Draft
 from foretune.space.limits import check_defaults, check_matrix, check_stages
-from foretune.space.notation import from_notation
+from foretune.space.notation import from_notation, space_reader
 from foretune.space.parameters import Parameter, read_parameters
-from foretune.space.plugins import space_reader
 from foretune.space.renaming import Choices, Names, Renaming
 from foretune.space.rows import clean_values, find_rows, freeze, row_hashes, row_keys, unique_rows
 from foretune.space.structure import Structure, read_structure

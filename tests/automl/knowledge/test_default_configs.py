@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from foretune.automl.knowledge.default_configs import FEW, default_config, is_beyond
+from foretune.automl.knowledge.default_configs import default_config
 from foretune.automl.knowledge.knowledge import FitKnowledge
+from foretune.automl.knowledge.relevant_experience import FEW, is_beyond
 from foretune.automl.plan import FitOptions
 from foretune.automl.spaces import load_shipped_space
 from foretune.automl.trial_search import opening_configs

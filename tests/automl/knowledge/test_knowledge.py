@@ -18,7 +18,6 @@ from foretune.automl.knowledge.learn_bundle import (
     LearningPlan,
     build_portfolio,
     learn_bundle,
-    select_comparable,
 )
 from foretune.automl.knowledge.learning_processes import (
     LearningJob,
@@ -27,8 +26,14 @@ from foretune.automl.knowledge.learning_processes import (
     save_to_bytes,
 )
 from foretune.automl.knowledge.memory import Memory
-from foretune.automl.knowledge.metric_choice import STAND_INS, by_metric, stand_in
-from foretune.automl.knowledge.task_similarity import recommend_configs, task_similarity
+from foretune.automl.knowledge.relevant_experience import (
+    STAND_INS,
+    by_metric,
+    recommend_configs,
+    select_comparable,
+    stand_in,
+    task_similarity,
+)
 from foretune.automl.metrics import SCORERS, scorer
 from foretune.automl.spaces import CLASSIFIERS, REGRESSORS, load_shipped_space
 from foretune.errors import (

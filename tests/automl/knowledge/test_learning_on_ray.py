@@ -17,7 +17,7 @@ from foretune.automl.knowledge.learning_processes import (
     learn_in_processes,
     save_to_bytes,
 )
-from foretune.automl.knowledge.metric_choice import by_metric
+from foretune.automl.knowledge.relevant_experience import by_metric
 from foretune.automl.metrics import SCORERS
 from foretune.run.executor_choice import ExecutorChoice
 from foretune.run.ray_pool import MOST_RERUNS

@@ -8,13 +8,8 @@ stays near them for long. One trial of the default configuration shows this.
 from collections.abc import Mapping
 from typing import Any
 
-from foretune.experience import Experience
 from foretune.space import Encoded, Space
 
-ROWS = "log_rows"
-"""The meta-feature for the size of a table."""
-FEW = 5
-"""A table is beyond experience if fewer past datasets than this have as many rows."""
 STEPS = {"imputer": "median", "encoder": "ordinal", "scaler": "none", "reducer": "none"}
 """The other steps of the pipeline; trees need no more."""
 CHOICE = "estimator"
@@ -37,14 +32,6 @@ BOOSTED: Mapping[str, Mapping[str, Any]] = {
     },
 }
 """The defaults of the libraries; their l2 is 0, so it is the smallest l2 of the space here."""
-
-
-def is_beyond(experience: Experience, features: Mapping[str, float]) -> bool:
-    """Return whether a table with these meta-features is larger than nearly all past datasets."""
-    if ROWS not in features:
-        return False
-    known = [of[ROWS] for of in experience.meta_features.values() if ROWS in of]
-    return sum(rows >= features[ROWS] for rows in known) < FEW
 
 
 def default_config(space: Space) -> Encoded | None:

@@ -13,11 +13,16 @@ from pathlib import Path
 
 from foretune._base.progress import SILENT, Progress
 from foretune.automl.knowledge.bundle import SHIPPED, Bundle, SpaceLessons, StoredPrior
-from foretune.automl.knowledge.learn_bundle import build_portfolio, select_comparable
+from foretune.automl.knowledge.learn_bundle import build_portfolio
 from foretune.automl.knowledge.memory import Memory, home
-from foretune.automl.knowledge.metric_choice import by_metric, stand_in
+from foretune.automl.knowledge.relevant_experience import (
+    Recommendation,
+    by_metric,
+    recommend_configs,
+    select_comparable,
+    stand_in,
+)
 from foretune.automl.knowledge.subspace_priors import lift_prior
-from foretune.automl.knowledge.task_similarity import Recommendation, recommend_configs
 from foretune.automl.metrics import scorer
 from foretune.automl.spaces import load_shipped_space
 from foretune.errors import ArtifactError, ExperienceError, ForetuneError, UsageError

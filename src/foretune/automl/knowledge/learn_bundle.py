@@ -11,8 +11,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from foretune._base.progress import SILENT, Progress
 from foretune.automl.knowledge.bundle import Bundle, SpaceLessons
 from foretune.automl.knowledge.learning_processes import (
@@ -20,10 +18,10 @@ from foretune.automl.knowledge.learning_processes import (
     LearningResult,
     learn_in_processes,
 )
+from foretune.automl.knowledge.relevant_experience import select_comparable
 from foretune.experience import Experience
 from foretune.methods.zero_shot.build import Recipe, build
 from foretune.methods.zero_shot.portfolio import Portfolio
-from foretune.methods.zero_shot.table import LEAST_SHARE
 from foretune.run.executor_choice import HERE, ExecutorChoice
 from foretune.search.prior_cache import taught_by
 from foretune.tables import task_identity
@@ -142,20 +140,6 @@ def build_portfolio(experience: Experience, k: int, *, source: str) -> Portfolio
     # Ranks chose better than relative errors on datasets that were left out (decision 013).
     recipe = Recipe(k=k, normalisation="rank")
     return build(select_comparable(experience), recipe).portfolio(recipe, source)
-
-
-def select_comparable(experience: Experience) -> Experience:
-    """Select the tasks that have tried most of the common configurations; all if there are none.
-
-    A search tries configurations of its own, and few other tasks have them, so it says nothing
-    about the common ones.
-    """
-    tried = np.zeros((len(experience.tasks), len(experience.configs)), dtype=bool)
-    tried[experience.task_index, experience.config_index] = True
-    counts = tried.sum(axis=0)
-    common = tried[:, counts >= LEAST_SHARE * counts.max()]
-    tasks = np.flatnonzero(common.mean(axis=1) >= LEAST_SHARE)
-    return experience.only(experience.tasks[task] for task in tasks) if len(tasks) else experience
 
 
 def _describe_lessons(
