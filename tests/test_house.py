@@ -51,8 +51,8 @@ def test_the_core_starts_without_the_laboratory() -> None:
     assert said.stdout.strip() == "False"
 
 
-def test_the_final_model_has_two_public_modules(imports: check_cycles.Graph) -> None:
-    """Modules outside of `automl/final_model` import only `fit` and `model` from it."""
+def test_the_final_model_has_three_public_modules(imports: check_cycles.Graph) -> None:
+    """Modules outside of `automl/final_model` import only `fit`, `fold_models` and `model`."""
     room = "foretune.automl.final_model"
     imported = {
         target
@@ -61,4 +61,4 @@ def test_the_final_model_has_two_public_modules(imports: check_cycles.Graph) -> 
         for target in targets
         if target.startswith(room)
     }
-    assert imported == {f"{room}.fit", f"{room}.model"}
+    assert imported == {f"{room}.fit", f"{room}.fold_models", f"{room}.model"}

@@ -98,9 +98,9 @@ def test_a_metric_for_another_task_is_refused() -> None:
 def test_what_cannot_be_computed_is_known_before_the_first_trial() -> None:
     few = table([1.5] + [0.0] * 2999, Task.REGRESSION)
     with refuses("metric-of-equal-targets", value="r2"):
-        make_plan(few, FitOptions())
+        make_plan(few, FitOptions(refit=True))
     rare = table(["u"] * 2999 + ["v"])
-    assert set(make_plan(rare, FitOptions()).protocol.metrics) == {
+    assert set(make_plan(rare, FitOptions(refit=True)).protocol.metrics) == {
         "log_loss",
         "accuracy",
         "balanced_accuracy",
@@ -224,3 +224,30 @@ def test_arranged_rows_have_as_many_parts_as_there_are_groups() -> None:
     }
     assert folds == {2: 2, 4: 4, 5: 5, 6: 5}
     assert make_plan(arranged(y, order=np.arange(60)), FitOptions()).protocol.folds == 3
+
+
+@pytest.mark.parametrize(
+    ("rows", "seconds", "splits", "averages"),
+    # Two columns: 5,000 rows are 10,000 cells.
+    [
+        (1_000, 0.5, 5, True),
+        (5_000, None, 5, True),
+        (5_000, 3.0, 5, True),
+        (5_000, 1.0, 3, True),
+        (5_000, 0.5, 1, False),
+    ],
+)
+def test_a_large_table_has_as_many_folds_as_there_is_time_for(
+    rows: int, seconds: float | None, splits: int, averages: bool
+) -> None:
+    plan = make_plan(table(np.arange(rows) % 97 * 1.0), FitOptions(seconds=seconds))
+    assert len(plan.table) == rows
+    assert len(plan.protocol.splits(plan.table)) == splits
+    assert plan.averages_folds == averages
+
+
+def test_folds_are_not_averaged_if_they_lack_rows_or_are_to_be_fitted_again() -> None:
+    y = np.arange(60) % 7 * 1.0
+    assert make_plan(arranged(y, group=np.arange(60) % 6), FitOptions()).averages_folds
+    assert not make_plan(arranged(y, order=np.arange(60)), FitOptions()).averages_folds
+    assert not make_plan(arranged(y), FitOptions(refit=True)).averages_folds

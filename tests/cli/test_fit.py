@@ -20,7 +20,7 @@ from foretune.automl.fit_data import TableFile
 from foretune.automl.fit_folder import FitFolder
 from foretune.automl.job import Job
 from foretune.automl.metrics import SCORERS
-from foretune.automl.plan import DEFAULT_ENSEMBLE, FitOptions
+from foretune.automl.plan import DEFAULT_ENSEMBLE, DEFAULT_REFIT_ENSEMBLE, FitOptions
 from foretune.automl.spaces import load_shipped_space
 from foretune.cli.fit import run_job
 from foretune.cli.typed_command import command_words, with_trials
@@ -525,7 +525,8 @@ def test_help_names_every_metric_and_how_many_pipelines_are_blended(foretune) ->
     _, shown, _ = foretune("fit", "--help")
     words = re.split(r"[\s,;:.]+", shown)
     assert set(SCORERS) <= set(words)
-    assert f"the best. Default: {DEFAULT_ENSEMBLE}." in " ".join(shown.split())
+    default = f"Default: {DEFAULT_ENSEMBLE}, or {DEFAULT_REFIT_ENSEMBLE} with --refit."
+    assert f"the best. {default}" in " ".join(shown.split())
 
 
 @pytest.mark.usefixtures("trials_here")

@@ -19,19 +19,20 @@ from tempfile import TemporaryDirectory
 
 from foretune._base.time_budget import TimeBudget
 from foretune.automl.estimators.fitted_pipeline import FitPipeline, refit
+from foretune.automl.evaluation import SPLIT_ONCE_FROM
 from foretune.automl.final_model.fit import FinalModelRequest, fit_final_model
 from foretune.automl.first_model import FirstModelKeeper
 from foretune.automl.fit_data import DataSource, FitData
 from foretune.automl.fit_folder import FitFolder
 from foretune.automl.fit_result import FitResult, SearchResult, StandIn
 from foretune.automl.job_listener import SILENT_LISTENER, JobListener
-from foretune.automl.knowledge.fit_journal import FitJournal
 from foretune.automl.knowledge.memory import Memory
 from foretune.automl.past_suggestions import PastSuggestions, suggest_from_past
 from foretune.automl.plan import FitOptions, FitPlan, make_plan, usual_search_rows
 from foretune.automl.preflight import OtherTargetError, check_ready, check_same_target
 from foretune.automl.search_budget import search_budget
 from foretune.automl.trial_evaluator import InMemoryEvaluator, TableFileEvaluator
+from foretune.automl.trial_events import TrialEvents
 from foretune.automl.trial_search import (
     TrialExecutor,
     describe_fit,
@@ -40,13 +41,11 @@ from foretune.automl.trial_search import (
     run_trials,
 )
 from foretune.errors import UsageError
-from foretune.experience import Metric
-from foretune.experience.trial import Trial, best_first
+from foretune.experience.trial import best_first
 from foretune.run.executor_choice import HERE, ExecutorChoice
 from foretune.run.inline import InlineExecutor
 from foretune.run.study import Study
 from foretune.run.study_identity import OtherStudyError
-from foretune.run.watch import Watch
 from foretune.stores.studies import open_study
 from foretune.tables import Table, fingerprint, task_name
 
@@ -189,9 +188,11 @@ class _JobRun:
                 rows=len(data.table),
                 workers=self._fitters,
                 must_end=self._first.kept is not None,
+                averages=self._averages(plan),
             )
             journal = Memory.of_user().begin(about) if self._job.remember else None
-            events = _TrialEvents(self._listener, plan.metric, journal)
+            kept = self._predictions(plan) if self._averages(plan) else None
+            events = TrialEvents(self._listener, plan.metric, journal, kept)
             self._listener.progress.stop()
             with self._time_stage("searching"):
                 try:
@@ -218,7 +219,8 @@ class _JobRun:
         """Open the executor that evaluates configurations, on a file or on the table in memory."""
         choice, rows = self._job.executor, fingerprint(plan.table)
         predictions = self._predictions(plan)
-        in_memory = InMemoryEvaluator(plan.table, plan.protocol, predictions)
+        averages = self._averages(plan)
+        in_memory = InMemoryEvaluator(plan.table, plan.protocol, predictions, averages)
         if choice is None:
             with InlineExecutor(in_memory) as here:
                 yield here
@@ -226,7 +228,9 @@ class _JobRun:
         evaluator: InMemoryEvaluator | TableFileEvaluator = in_memory
         if choice.is_here:
             plan.table.save(self._folder.table(rows))
-            evaluator = TableFileEvaluator(self._folder.table(rows), plan.protocol, predictions)
+            evaluator = TableFileEvaluator(
+                self._folder.table(rows), plan.protocol, predictions, averages
+            )
         options = self._options
         with choice.pool(evaluator, workers=options.jobs, limits=options.limits) as pool:
             # Workers import their libraries while this process gets ready itself.
@@ -234,10 +238,15 @@ class _JobRun:
             yield pool
 
     def _predictions(self, plan: FitPlan) -> Path | None:
-        """The folder of out-of-fold predictions; None if the model cannot be a blend."""
-        if self._options.ensemble == 1:
+        """The folder of out-of-fold predictions; None if the model needs none."""
+        if self._options.ensemble == 1 and not self._averages(plan):
             return None
         return self._folder.predictions(_evaluation_fingerprint(plan))
+
+    def _averages(self, plan: FitPlan) -> bool:
+        """Return whether the model averages the pipelines of folds, which workers here can keep."""
+        choice = self._job.executor
+        return plan.averages_folds and (choice is None or choice.is_here)
 
     def _study(self, plan: FitPlan, table: Table, task: str) -> Study:
         rows = len(plan.table)
@@ -245,6 +254,8 @@ class _JobRun:
         fewer = "" if rows == usual_search_rows(table) else f" on {rows} rows"
         if plan.protocol.cross_validated_below == 0:
             fewer += " split once"
+        elif plan.protocol.cross_validated_below > rows >= SPLIT_ONCE_FROM:
+            fewer += f" in {plan.protocol.folds} folds"
         file = str(self._folder.study) if self._is_saved else None
         try:
             return open_study(
@@ -321,7 +332,8 @@ class _JobRun:
             table=data.table,
             target=data.target,
             trials=found.trials,
-            ensemble=options.ensemble,
+            ensemble=options.most_refitted,
+            averaged=options.most_members if self._averages(found.plan) else 0,
             predictions=self._predictions(found.plan),
             clock=self._clock,
             must_end=self._first.kept is not None,
@@ -349,28 +361,6 @@ class _JobRun:
             yield
         finally:
             self._timings[what] = time.monotonic() - start
-
-
-class _TrialEvents(Watch):
-    """Writes each trial of the loop into the memory, then tells the listener."""
-
-    def __init__(self, listener: JobListener, metric: Metric, journal: FitJournal | None) -> None:
-        self._listener, self._metric, self._journal = listener, metric, journal
-        self._best: Trial | None = None
-
-    def trial_began(self, trial: Trial) -> None:
-        self._listener.trial_began(trial)
-
-    def trial_ended(self, trial: Trial) -> None:
-        # The loop reports earlier trials as well, because a crash may have come before they were
-        # in the memory. The memory keeps every trial once.
-        if self._journal is not None:
-            self._journal.add(trial.evaluation(self._journal.task))
-        self._listener.trial_ended(trial)
-        best = next(iter(best_first(filter(None, (self._best, trial)), self._metric)), None)
-        if best is not None and best is not self._best:
-            self._best = best
-            self._listener.incumbent_changed(best)
 
 
 def _evaluation_fingerprint(plan: FitPlan) -> str:

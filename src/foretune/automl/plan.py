@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 
 from foretune._base.names import quote_names
-from foretune.automl.evaluation import Protocol
+from foretune.automl.evaluation import SPLIT_ONCE_FROM, Protocol
 from foretune.automl.metrics import check_divisible, scorer
 from foretune.automl.spaces import ShippedSpace, load_shipped_space
 from foretune.automl.wide_tables import is_wide
@@ -21,8 +21,10 @@ from foretune.space import Space
 from foretune.tables import RowStructureKind, Table, Task
 
 DEFAULT_TRIALS = 50
-DEFAULT_ENSEMBLE = 5
-"""The most pipelines in a blend (decision 017)."""
+DEFAULT_ENSEMBLE = 25
+"""The most pipelines in a blend (decision 037)."""
+DEFAULT_REFIT_ENSEMBLE = 5
+"""The same if the pipelines learn from all rows once more, which takes time (decision 017)."""
 DEFAULT_METHOD = "auto"
 MOST_SEARCH_ROWS = 30_000
 """The search uses at most this many rows of a table; the final model learns from all rows."""
@@ -31,6 +33,15 @@ SEARCH_CELLS_A_SECOND = 50_000
 MOST_SEARCH_CELLS = 6_000_000
 """The most cells of a search with a time limit; each worker process needs several copies."""
 LEAST_SEARCH_ROWS = 500
+FOLDS_CELLS_A_SECOND = 5_000
+FEW_FOLDS_CELLS_A_SECOND = 12_000
+"""A table with up to so many cells for each second of the time has all folds, or a few. Otherwise
+too few trials would end, and rows are split once."""
+UNLIMITED_SECONDS = 120.0
+"""The time that counts here if the user gave none."""
+FEW_FOLDS = 3
+FEW_CLASSES = 3
+"""More classes than these make a table count as larger."""
 RARE_CLASS = 0.4
 """A class is rare if it has less than this part of an equal share of the rows. A model that never
 predicts it would have a good accuracy."""
@@ -67,8 +78,13 @@ class FitOptions:
     only: tuple[str, ...] = ()
     method: str = DEFAULT_METHOD
     jobs: int = 1
-    ensemble: int = DEFAULT_ENSEMBLE
-    """The most pipelines in the model; 1 is the best alone."""
+    ensemble: int | None = None
+    """The most pipelines in the model; 1 is the best alone. The default depends on `refit`."""
+    refit: bool = False
+    """Whether the pipelines of the model learn from all rows once more.
+
+    Otherwise the model averages the pipelines that the trials fitted to their folds.
+    """
     seed: int = 0
     trial_seconds: float = 120.0
     """The time of one trial, on the clock."""
@@ -76,7 +92,7 @@ class FitOptions:
 
     def __post_init__(self) -> None:
         for name in ("jobs", "ensemble"):
-            if getattr(self, name) < 1:
+            if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise UsageError(
                     f"{name} must be at least 1, but got {getattr(self, name)}: choose a number",
                     rule="too-small",
@@ -85,6 +101,16 @@ class FitOptions:
                 )
         check_seed(self.seed)
         Budget(self.trials, self.seconds)  # This refuses a wrong budget before any work is done.
+
+    @property
+    def most_members(self) -> int:
+        """The most pipelines in a model of the folds' pipelines."""
+        return self.ensemble or DEFAULT_ENSEMBLE
+
+    @property
+    def most_refitted(self) -> int:
+        """The most pipelines in a model whose pipelines learn from all rows once more."""
+        return self.ensemble or DEFAULT_REFIT_ENSEMBLE
 
     @property
     def most_trials(self) -> int | None:
@@ -111,6 +137,9 @@ class FitPlan:
     """The rows that trials are scored on."""
     notes: Sentences
     """The assumptions, as sentences."""
+    averages_folds: bool = False
+    """Whether the model averages the pipelines that trials fit to their folds. They have then seen
+    all rows of the table together."""
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -126,7 +155,6 @@ def make_plan(table: Table, options: FitOptions) -> FitPlan:
     part = _draw_search_rows(table, options)
     protocol = Protocol(
         (metric.name, *(name for name in space.metrics if name != aim.metric)),
-        folds=_count_folds(part),
         seed=options.seed,
         shares=tuple(share**RARE_POWER for share in aim.rare),
         **_splitting(part, options),
@@ -142,7 +170,8 @@ def make_plan(table: Table, options: FitOptions) -> FitPlan:
     chosen = space.build(options.only)
     if not options.only:
         notes += _missing_notes(space)
-    return FitPlan(space, chosen, metric, protocol, part, tuple(notes))
+    averages = not options.refit and len(part) == len(table) and protocol.scores_all_rows(part)
+    return FitPlan(space, chosen, metric, protocol, part, tuple(notes), averages)
 
 
 def _choose_space(table: Table, name: str | None) -> ShippedSpace:
@@ -229,12 +258,27 @@ def _draw_search_rows(table: Table, options: FitOptions) -> Table:
 
 
 def _splitting(table: Table, options: FitOptions) -> dict[str, int]:
-    """Return arguments of a protocol: a wide table is split once if all folds take too long."""
-    columns = table.x.shape[1]
-    if options.seconds is None or not is_wide(columns):
-        return {}
-    cells = USUAL_FOLDS * len(table) * columns
-    return {"cross_validated_below": 0} if cells > SEARCH_CELLS_A_SECOND * options.seconds else {}
+    """Return the arguments of a protocol that say in how many parts a table is scored.
+
+    Large tables have fewer folds. If even a few take too long, rows are split once.
+    """
+    columns, folds = table.x.shape[1], _count_folds(table)
+    if options.seconds is not None and is_wide(columns):
+        cells = USUAL_FOLDS * len(table) * columns
+        is_long = cells > SEARCH_CELLS_A_SECOND * options.seconds
+        return {"folds": folds} | ({"cross_validated_below": 0} if is_long else {})
+    if options.refit or len(table) < SPLIT_ONCE_FROM:
+        return {"folds": folds}
+    # Boosting fits trees for each class.
+    work = len(table) * columns * max(1.0, len(table.classes) / FEW_CLASSES)
+    seconds = UNLIMITED_SECONDS if options.seconds is None else options.seconds
+    if work > FEW_FOLDS_CELLS_A_SECOND * seconds:
+        return {"folds": folds}
+    few = work > FOLDS_CELLS_A_SECOND * seconds
+    return {
+        "folds": min(FEW_FOLDS, folds) if few else folds,
+        "cross_validated_below": len(table) + 1,
+    }
 
 
 def _new_class_notes(protocol: Protocol, table: Table) -> list[str]:
@@ -317,7 +361,7 @@ def _rarest_class(table: Table) -> tuple[str, int]:
 
 def _explain_few_folds(protocol: Protocol, table: Table) -> str:
     """Name the class that makes the folds fewer than usual; the user may leave its rows out."""
-    is_usual = protocol.folds == USUAL_FOLDS or table.arrangement is not None
+    is_usual = protocol.folds in (FEW_FOLDS, USUAL_FOLDS) or table.arrangement is not None
     if table.task is Task.REGRESSION or is_usual or not protocol.cross_validates(table):
         return ""
     name, rows = _rarest_class(table)

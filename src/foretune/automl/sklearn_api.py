@@ -23,7 +23,7 @@ from foretune.automl.fit_result import FitResult
 from foretune.automl.fit_story import ReportTexts, facts, story
 from foretune.automl.job import Job
 from foretune.automl.knowledge.knowledge import FitKnowledge
-from foretune.automl.plan import DEFAULT_ENSEMBLE, FitOptions
+from foretune.automl.plan import FitOptions
 from foretune.automl.sklearn_input import (
     as_array,
     as_frame,
@@ -57,7 +57,8 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         only: tuple[str, ...] = (),
         method: str = "auto",
         jobs: int | None = None,
-        ensemble: int = DEFAULT_ENSEMBLE,
+        ensemble: int | None = None,
+        refit: bool = False,
         transfer: bool = True,
         remember: bool = False,
         random_state: int | np.random.RandomState | None = 0,
@@ -70,6 +71,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
         self.method = method
         self.jobs = jobs
         self.ensemble = ensemble
+        self.refit = refit
         self.transfer = transfer
         self.remember = remember
         self.random_state = random_state
@@ -187,6 +189,7 @@ class _ForetuneEstimator(BaseEstimator):  # type: ignore[misc]
             method=self.method,
             jobs=1 if self.jobs is None else self.jobs,
             ensemble=self.ensemble,
+            refit=self.refit,
             seed=_seed(self.random_state),
         )
 
@@ -250,7 +253,10 @@ class ForetuneClassifier(ClassifierMixin, _ForetuneEstimator):  # type: ignore[m
         space, only: a shipped space, and the estimators to which it is narrowed.
         method: an entry of the registry.
         jobs: worker processes with limits of time and memory; None runs trials in this process.
-        ensemble: the most pipelines in a blend; 1 means the best one alone.
+        ensemble: the most pipelines in a blend; 1 means the best one alone. Default: 25, or 5 with
+            `refit`.
+        refit: whether the pipelines of the model learn from all rows once more. Otherwise the
+            model averages the pipelines that the trials fitted to their folds.
         transfer: whether past datasets teach the search.
         remember: whether this search learns from earlier ones of the user, and teaches later ones.
 

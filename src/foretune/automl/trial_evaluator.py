@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
-from foretune.automl.evaluation import Protocol, evaluate
+from foretune.automl.evaluation import EvaluationScore, Protocol, evaluate
+from foretune.automl.final_model.fold_models import save_fold_models
 from foretune.automl.out_of_fold import save_predictions
 from foretune.automl.worker_libraries import WORKER_MODULES
 from foretune.automl.worker_tables import load_libraries, open_table
+from foretune.errors import ForetuneError
 from foretune.tables import Table
 
 Config: TypeAlias = dict[str, Any]
@@ -24,6 +26,8 @@ class InMemoryEvaluator:
     protocol: Protocol
     predictions: Path | None = None
     """The folder for out-of-fold predictions, if the model may be a blend."""
+    keeps_models: bool = False
+    """Whether that folder gets the pipelines of the folds too, so that a model is made of them."""
 
     def prepare(self) -> None:
         """Load the libraries while the worker starts."""
@@ -34,11 +38,27 @@ class InMemoryEvaluator:
         # `Path.is_dir` would raise if this user may not look into the folder.
         folder = self.predictions if self.predictions and os.path.isdir(self.predictions) else None
         score = evaluate(config, self.table, self.protocol, keep_predictions=folder is not None)
-        if folder is not None and score.predictions is not None:
-            # A full disk, or a machine that does not share the folder, must not fail the trial.
-            with suppress(OSError):
-                save_predictions(folder, config, score.predictions)
+        if folder is not None:
+            self._keep(folder, config, score)
         return score.values
+
+    def _keep(self, folder: Path, config: Config, score: EvaluationScore) -> None:
+        """Write what a final model is made of; a trial does not fail if that is not possible.
+
+        The disk may be full, and a library may write pipelines that no model file can hold.
+        """
+        if score.predictions is None:
+            return
+        if self.keeps_models:
+            with suppress(OSError, ForetuneError):
+                save_fold_models(
+                    folder,
+                    score.members,
+                    columns=self.table.x.shape[1],
+                    predict_seconds=score.predict_seconds,
+                )
+        with suppress(OSError):
+            save_predictions(folder, config, score.predictions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +69,7 @@ class TableFileEvaluator:
     table: Path
     protocol: Protocol
     predictions: Path | None = None
+    keeps_models: bool = False
 
     def prepare(self) -> None:
         """Load the libraries and the table while the worker starts."""
@@ -57,4 +78,6 @@ class TableFileEvaluator:
 
     def __call__(self, config: Config) -> dict[str, float]:
         """Return the values of all metrics."""
-        return InMemoryEvaluator(open_table(self.table), self.protocol, self.predictions)(config)
+        table = open_table(self.table)
+        here = InMemoryEvaluator(table, self.protocol, self.predictions, self.keeps_models)
+        return here(config)

@@ -65,7 +65,10 @@ STOPPED = 130
     help="Search method; `foretune methods` lists them.",
 )
 @click.option("--ensemble", type=click.IntRange(1), metavar="K",
-              help="Blend at most K pipelines. 1 takes only the best. Default: 5.")  # fmt: skip
+              help="Blend at most K pipelines. 1 takes only the best. Default: 25, or 5 with "
+              "--refit.")  # fmt: skip
+@click.option("--refit", is_flag=True, help="Let the pipelines of the model learn from all rows "
+              "once more. Default: average the pipelines of the folds.")  # fmt: skip
 @click.option(
     "--jobs", type=click.IntRange(1), help="Worker processes. Default: one for each core."
 )
@@ -99,6 +102,7 @@ def fit_command(
     only: str | None,
     method: str,
     ensemble: int | None,
+    refit: bool,
     jobs: int | None,
     executor: str,
     address: str | None,
@@ -139,7 +143,7 @@ def fit_command(
     with _show_work("loading libraries"):
         from foretune.automl.fit_folder import FitFolder
         from foretune.automl.job import Job
-        from foretune.automl.plan import DEFAULT_ENSEMBLE, FitOptions
+        from foretune.automl.plan import FitOptions
         from foretune.run.executor_choice import ExecutorChoice
 
     options = FitOptions(
@@ -150,7 +154,8 @@ def fit_command(
         only=names_in(only),
         method=method,
         jobs=jobs or cores(),
-        ensemble=ensemble or DEFAULT_ENSEMBLE,
+        ensemble=ensemble,
+        refit=refit,
         seed=seed,
         trial_seconds=time_limit,
         trial_memory=int(memory_),

@@ -1,6 +1,7 @@
 """The entry point of this folder: fits the final model from the trials of a search.
 
-Modules outside of this folder import only this module and `model`; tests/test_house.py checks it.
+Modules outside of this folder import only this module, `fold_models` and `model`;
+tests/test_house.py checks it.
 `fit_final_model` keeps the time: it chooses rows by how long the model should take.
 """
 
@@ -14,6 +15,7 @@ from foretune._base.time_budget import TimeBudget, contention
 from foretune.automl.estimators.fitted_pipeline import FitPipeline, refit
 from foretune.automl.final_model.build import FinalModel, build_model
 from foretune.automl.final_model.fitting import FitLimits
+from foretune.automl.final_model.fold_build import FoldModelRequest, build_from_folds
 from foretune.automl.final_model.member_selection import BlendOptions
 from foretune.automl.final_model.worker_pool import FitWorkers
 from foretune.automl.fit_time_model import MOST_GROWTH_HERE, SHARE_OF_MODEL, FitTimeModel
@@ -41,7 +43,10 @@ class FinalModelRequest:
     target: str
     trials: tuple[Trial, ...]
     ensemble: int = 1
-    """The most trials in a blend."""
+    """The most trials in a blend whose pipelines learn from all rows."""
+    averaged: int = 0
+    """The most trials in a blend of the pipelines that trials fitted to their folds; 0 if pipelines
+    must learn from all rows."""
     predictions: Path | None = None
     """The folder of the trials' out-of-fold predictions; None if there are none to blend."""
     clock: TimeBudget = field(default_factory=TimeBudget)
@@ -65,12 +70,17 @@ class FinalModelRequest:
 
 
 def fit_final_model(request: FinalModelRequest) -> FinalModel:
-    """Fit the best trial, or a blend of the trials that do best together, to all rows.
+    """Make the model of the best trial, or of a blend of the trials that do best together.
 
-    If the model must be ready in time, it learns from as many rows as the time allows. Raises
-    UsageError if no trial succeeded or none can be fitted.
+    Its pipelines are those of the trials' folds, or they learn from all rows: if that model must be
+    ready in time, from as many rows as the time allows. Raises UsageError if no trial succeeded or
+    none can be fitted.
     """
     clock, table = request.clock, request.table
+    if request.averaged and request.predictions is not None:
+        made = _average_folds(request, request.predictions)
+        if made is not None:
+            return made
     if not request.must_end:
         return _build(request, table, model_deadline(clock))
     safe = _fit_search_rows(request)
@@ -84,6 +94,22 @@ def fit_final_model(request: FinalModelRequest) -> FinalModel:
         stopped = isinstance(error, KeyboardInterrupt)
         return replace(_add_rows_remark(safe, request.plan.table, table), interrupted=stopped)
     return model if rows is None else _add_rows_remark(model, sample, table)
+
+
+def _average_folds(request: FinalModelRequest, folder: Path) -> FinalModel | None:
+    """Make the model of the folds' pipelines; None if those of the best trial are not kept."""
+    clock = request.clock
+    return build_from_folds(
+        FoldModelRequest(
+            plan=request.plan,
+            target=request.target,
+            trials=request.trials,
+            most=request.averaged,
+            folder=folder,
+            deadline=clock.model_end if request.must_end else model_deadline(clock),
+            progress=request.progress,
+        )
+    )
 
 
 def rows_in_time(request: FinalModelRequest) -> int | None:

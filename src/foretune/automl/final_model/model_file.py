@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, NoReturn
 from foretune._base.files import replace_file
 from foretune._base.names import quote_names
 from foretune.automl.final_model.boosters import check_boosters, may_hold_boosters
+from foretune.automl.final_model.packed_forest import pack_forests, unpack_forests
 from foretune.automl.final_model.skops_library import load_skops
 from foretune.automl.final_model.trusted_types import TYPES, check_indices, strangers
 from foretune.automl.model_refusal import WRITTEN_BY_FIT, check_model_exists, refuse_model
@@ -76,7 +77,7 @@ def size_in_file(pipeline: Any) -> Size:
     """Return the size of a pipeline in a model file; refuse one that could not be opened again."""
     # The archive goes to a file on disk, because skops already has all of it in memory.
     with tempfile.TemporaryFile() as content:
-        load_skops().dump([pipeline], content)
+        load_skops().dump(pack_forests([pipeline]), content)
         with zipfile.ZipFile(content) as archive:
             sizes = {entry.filename: entry.file_size for entry in archive.infolist()}
             _check_opens_again(archive)
@@ -112,8 +113,13 @@ class Room:
         self._taken = Size(text, whole)
 
 
-def write_model(path: Path, about: Mapping[str, Any], pipelines: Sequence[Any]) -> None:
-    """Write a model file in one step; `about` must be JSON."""
+def write_model(
+    path: Path, about: Mapping[str, Any], pipelines: Sequence[Any], *, is_private: bool = False
+) -> None:
+    """Write a model file in one step; `about` must be JSON.
+
+    is_private: it is a part of a fit, which only the owner may read, and which is written quickly.
+    """
     header = {"kind": KIND, "version": VERSION, "packages": _packages(), "model": dict(about)}
     try:
         text = json.dumps(header, allow_nan=False, ensure_ascii=False)
@@ -123,13 +129,14 @@ def write_model(path: Path, about: Mapping[str, Any], pipelines: Sequence[Any]) 
             "finite numbers, strings, lists and dictionaries",
             rule="header-not-json",
         ) from error
-    content = _archive(text, pipelines, zipfile.ZIP_DEFLATED)
+    usual = zipfile.ZIP_STORED if is_private else zipfile.ZIP_DEFLATED
+    content = _archive(text, pipelines, usual)
     if _expands_too_much(_entries(content), len(content.getbuffer())):
         content = _archive(text, pipelines, zipfile.ZIP_STORED)
     _check_entries(path, _entries(content), len(content.getbuffer()), LARGEST)
     with zipfile.ZipFile(content) as archive:
         _check_opens_again(archive)
-    replace_file(path, lambda temporary: _write(temporary, content))
+    replace_file(path, lambda temporary: _write(temporary, content), is_private=is_private)
 
 
 def read_model(path: Path, largest: Size = LARGEST) -> tuple[dict[str, Any], list[Any]]:
@@ -141,6 +148,7 @@ def read_model(path: Path, largest: Size = LARGEST) -> tuple[dict[str, Any], lis
         pipelines = skops.load(io.BytesIO(content), trusted=sorted(TYPES))
         if not isinstance(pipelines, list):
             raise TypeError("it holds no list of pipelines")
+        pipelines = unpack_forests(pipelines)
         check_indices(pipelines)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
@@ -162,7 +170,7 @@ def read_header(path: Path) -> dict[str, Any]:
 
 def _archive(text: str, pipelines: Sequence[Any], compression: int) -> io.BytesIO:
     content = io.BytesIO()
-    load_skops().dump(list(pipelines), content, compression=compression)
+    load_skops().dump(pack_forests(list(pipelines)), content, compression=compression)
     with zipfile.ZipFile(content, "a", compression=compression) as archive:
         archive.writestr(ENTRY, text)
     return content

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from foretune.automl.estimators.discriminant import QuadraticDiscriminant
+from foretune.automl.estimators.fold_average import FoldAverage
 from foretune.automl.final_model.damaged_part import DamagedPartError
+from foretune.automl.final_model.packed_forest import PackedForest
 from foretune.tables.text_encoder import TextEncoder
 
 TYPES = frozenset(
@@ -28,6 +30,8 @@ TYPES = frozenset(
         "catboost.core.CatBoostRegressor",
         "collections.OrderedDict",
         "collections.defaultdict",
+        f"{FoldAverage.__module__}.{FoldAverage.__name__}",
+        f"{PackedForest.__module__}.{PackedForest.__name__}",
         f"{QuadraticDiscriminant.__module__}.{QuadraticDiscriminant.__name__}",
         f"{TextEncoder.__module__}.{TextEncoder.__name__}",
         "lightgbm.basic.Booster",
@@ -210,6 +214,16 @@ def _check_ensemble(ensemble: Any) -> None:
     _require(all(fits), "ensemble")
 
 
+def _check_average(average: Any) -> None:
+    """Check that the pipelines of an average are for its columns and know some of its classes."""
+    _require(len(average.pipelines) == len(average.places) > 0, "average")
+    for each, places in zip(average.pipelines, average.places, strict=True):
+        known = sorted(set(places) & set(range(average.classes)))
+        _require(places == known and bool(places) == (average.classes > 0), "average")
+        columns = getattr(each, "n_features_in_", average.n_features_in_)
+        _require(columns == average.n_features_in_, "average")
+
+
 def _check_boosting(boosting: Any) -> None:
     """Check the trees of HistGradientBoosting."""
     for predictor in (tree for trees in boosting._predictors for tree in trees):
@@ -267,6 +281,7 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], None]]] = {
         ),
         ("estimators_", _check_ensemble),
     ),
+    "FoldAverage": ("pipelines", _check_average),
     "HistGradientBoostingClassifier": ("_predictors", _check_boosting),
     "HistGradientBoostingRegressor": ("_predictors", _check_boosting),
     "KNeighborsClassifier": ("_tree", _rebuild_neighbours),
