@@ -1,11 +1,13 @@
 """Small stories that the tests of the report share."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from foretune.experience import Direction, Metric, Status
+from foretune.experience.curves import Curve
 from foretune.experience.trial import Trial
 from foretune.report.story import (
     ColumnLoss,
@@ -53,6 +55,22 @@ def told(space: Space = STAGED, n: int = 30, **given: Any) -> Story:
         "expected_random": np.linspace(0.5, 0.99, n).tolist(),
     }
     return Story(space=space, trials=trials, **{**story, **given})
+
+
+def stopped_early(n: int = 300, **given: Any) -> Story:
+    """A story of n trials with curves: one in ten is complete, others are stopped or paused."""
+    statuses = [Status.DONE, *[Status.STOPPED] * 4, *[Status.PAUSED] * 5]
+    trials = []
+    for trial in some_trials(FLAT, n):
+        status, end = statuses[trial.number % 10], trial.values["score"]
+        last = 27 if status is Status.DONE else 3 + trial.number % 3
+        steps = range(1, last + 1)
+        curve = Curve(list(steps), {"score": [end * (1 - 0.5**step) for step in steps]})
+        values = {"score": curve.values["score"][-1]}
+        trials.append(replace(trial, status=status, values=values, curve=curve))
+    done = [trial for trial in trials if trial.status is Status.DONE]
+    best = max(done, key=lambda trial: trial.values["score"])
+    return told(FLAT, n, trials=trials, best=best.number, **given)
 
 
 def several(losses: Sequence[Sequence[float]]) -> Story:

@@ -233,7 +233,7 @@ def test_running_trials_have_no_value():
     trials.append(Trial(3, trials[0].config, Status.RUNNING, {}, math.nan))
     found = read(told(FLAT, trials=trials))
     assert "1 running" in found.text
-    assert found.data["status"] == "0003"
+    assert found.data["status"] == "0004"
     assert found.data["metrics"][0]["values"][3] is None
 
 

@@ -12,7 +12,16 @@ from foretune.experience import Status
 from foretune.experience.trial import Trial
 from foretune.report.page import write_page
 from foretune.report.story import MapPoint, Story
-from tests.report.stories import FLAT, STAGED, hostile, several, some_trials, told
+from foretune.report.trial_curves import PastBand
+from tests.report.stories import (
+    FLAT,
+    STAGED,
+    hostile,
+    several,
+    some_trials,
+    stopped_early,
+    told,
+)
 
 MANY = 46_000
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -108,6 +117,25 @@ def test_everything_is_drawn_without_faults_or_requests(visit: Any) -> None:
         assert seen.ink(selector) > 1000
     assert seen.faults == []
     assert seen.requests == [seen.address]
+
+
+def test_hundreds_of_curves_are_drawn_and_can_be_chosen(visit: Any) -> None:
+    band = PastBand([1, 9, 27], [0.1, 0.2, 0.3], [0.3, 0.4, 0.5], [0.5, 0.6, 0.7], 40, 2)
+    seen = visit(stopped_early(300, past_curves=band))
+    seen.see_everything()
+    picture = seen.page.locator("#learning-plot")
+    everything = picture.screenshot()
+    seen.page.locator("#learning-key select").first.select_option("ended")
+    assert picture.screenshot() != everything
+    canvas = seen.page.locator("#learning-plot canvas")
+    seen.page.locator("#learning-key select").first.select_option("early")
+    box = canvas.bounding_box()
+    found = False
+    for x in range(50, int(box["width"]), 12):
+        canvas.hover(position={"x": x, "y": box["height"] / 2})
+        found = found or "step" in (seen.page.locator("#tip").text_content() or "")
+    assert found
+    assert seen.faults == []
 
 
 def test_a_front_is_drawn_and_a_metric_that_is_too_large_is_not(visit: Any) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from foretune.experience import Metric
     from foretune.experience.trial import Trial
     from foretune.report.story import StorySource
+    from foretune.report.trial_curves import PastBand
     from foretune.run.budget import Ending
     from foretune.run.study import Study
     from foretune.run.trial_folders import TrialFolders
@@ -48,6 +49,7 @@ class FinishedSearch:
     study: "Study"
     method: "Method"
     past: "StorySource | None"
+    past_curves: "PastBand | None"
     learning_seconds: float
     seconds: float
     seed: int
@@ -104,6 +106,7 @@ def _write_report(
         seed=search.seed,
         relied_on=relied_on,
         past=search.past,
+        past_curves=search.past_curves,
         when=moment(),
         command=command_of(typed),
         timings=[("learning", search.learning_seconds), ("searching", search.seconds)],

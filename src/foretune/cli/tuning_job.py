@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from foretune.experience.trial import Trial
     from foretune.methods.stopping.policy import StoppingPolicy
     from foretune.report.story import StorySource
+    from foretune.report.trial_curves import PastBand
     from foretune.run.budget import Budget, Ending
     from foretune.run.executor_choice import ExecutorChoice
     from foretune.run.study import Study
@@ -88,6 +89,7 @@ class TuningJob:
             study,
             optimizer.method,
             self._source(known),
+            self._past_curves(known, metrics[0]),
             learning,
             time.monotonic() - began - learning,
             self.seed,
@@ -217,6 +219,16 @@ class TuningJob:
         assert place is not None, "a stored study has a place for folders"
         limit = self.checkpoint_limit
         return TrialFolders(place, None if limit is None else int(limit))
+
+    def _past_curves(
+        self, past: "CarriedExperience[Experience] | None", metric: "Metric"
+    ) -> "PastBand | None":
+        """Return what past trials reported, for the report."""
+        if past is None or self.report is None:
+            return None
+        from foretune.report.trial_curves import summarise_past
+
+        return summarise_past(past.experience, metric)
 
     def _source(self, past: "CarriedExperience[Experience] | None") -> "StorySource | None":
         """Describe the past runs that the search started from, for the report."""

@@ -89,6 +89,8 @@ def _tiles(story: Story) -> list[tuple[str, str, str]]:
         value = number_text(story.without_columns)
         tiles.append(("Without columns", value, "the same guess for every row"))
     tiles.append(("Trials", f"{len(story.trials):,}", _endings(story)))
+    if any(trial.last_step for trial in story.trials):
+        tiles.append(_steps_tile(story))
     seconds = np.array([trial.seconds for trial in story.trials], dtype=np.float64)
     if np.isfinite(seconds).any():
         note = f"{duration_text(float(np.nanmedian(seconds)))} a trial (median)"
@@ -96,6 +98,15 @@ def _tiles(story: Story) -> list[tuple[str, str, str]]:
     if story.random_curve and story.objectives == 1 and story.best_value is not None:
         tiles.append(_against_random(story, story.best_value))
     return tiles
+
+
+def _steps_tile(story: Story) -> tuple[str, str, str]:
+    """Return how many steps were taken, and how many that saved."""
+    steps = [trial.last_step or 0.0 for trial in story.trials]
+    complete = [t.last_step or 0.0 for t in story.trials if t.status is Status.DONE]
+    most = max(complete, default=0.0) * len(steps)
+    note = f"{sum(steps) / most:.0%} of what complete trials would take" if most else "in trials"
+    return "Steps", number_text(sum(steps)), note
 
 
 def _best_of_each(story: Story) -> list[tuple[str, str, str]]:
@@ -116,7 +127,7 @@ def _best_of_each(story: Story) -> list[tuple[str, str, str]]:
 def _endings(story: Story) -> str:
     counts = Counter(trial.status for trial in story.trials)
     names = {Status.FAILED: "failed", Status.TIMEOUT: "out of time"}
-    names |= {Status.STOPPED: "stopped early", Status.RUNNING: "running"}
+    names |= {Status.STOPPED: "stopped early", Status.PAUSED: "paused", Status.RUNNING: "running"}
     said = [f"{counts[status]:,} {name}" for status, name in names.items() if counts[status]]
     return ", ".join(said) or "all succeeded"
 

@@ -24,9 +24,11 @@ from foretune.report.wording import count_text
 
 SCRIPTS = (
     "data.js", "scales.js", "plot.js", "curve.js", "slices.js", "map.js", "front.js", "table.js",
-    "main.js",
+    "learning.js", "main.js",
 )  # fmt: skip
 """In this order, because each script may use names of those before it."""
+OF_CURVES = "learning.js"
+"""The script that only pages with learning curves have."""
 
 
 def write_page(story: Story, path: Path, *, seed: int = 0) -> None:
@@ -51,7 +53,7 @@ def page(story: Story, *, seed: int = 0) -> str:
     found = importance(
         columns.configs.take(fair), columns.losses[columns.drawn[fair], 0], seed=seed
     )
-    style, script = _style(), _script()
+    style, script = _style(), _script(with_curves=_has_curves(story))
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -79,6 +81,8 @@ def _parts(story: Story, columns: StoryColumns, found: Importance) -> list[Marku
     parts = [element("noscript", sections.paragraph("Pictures and trials need JavaScript."))]
     if done:
         parts.append(_course(story))
+    if _has_curves(story):
+        parts.append(_learning(story))
     if story.objectives > 1 and done:
         parts.append(_front(story, columns))
     if story.pipeline or story.objectives == 1:
@@ -93,6 +97,10 @@ def _parts(story: Story, columns: StoryColumns, found: Importance) -> list[Marku
     return parts
 
 
+def _has_curves(story: Story) -> bool:
+    return any(trial.curve is not None for trial in story.trials)
+
+
 def _course(story: Story) -> Markup:
     label = (
         f"The best {story.metric.name} so far, over {count_text(len(story.trials), 'trial')}; "
@@ -103,6 +111,18 @@ def _course(story: Story) -> Markup:
         "The course of the search",
         element("div", id="course-key", class_="key"),
         sections.canvas("course-plot", label, "plot tall"),
+    )
+
+
+def _learning(story: Story) -> Markup:
+    curves = sum(trial.curve is not None for trial in story.trials)
+    label = f"The {story.metric.name} of {count_text(curves, 'trial')} at each step they reported"
+    return sections.section(
+        "learning",
+        "Learning curves",
+        sections.paragraph("What trials reported while they ran. A dot marks their last report."),
+        element("div", id="learning-key", class_="key"),
+        sections.canvas("learning-plot", label, "plot tall"),
     )
 
 
@@ -177,12 +197,13 @@ def _style() -> Markup:
 
 
 @cache
-def _script() -> Markup:
+def _script(*, with_curves: bool) -> Markup:
     """Return all scripts inside one function, so that none of their names is global.
 
     Comments and indents are removed. They are for readers of the source.
     """
-    lines = (line.strip() for name in SCRIPTS for line in _asset(name).splitlines())
+    names = [name for name in SCRIPTS if with_curves or name != OF_CURVES]
+    lines = (line.strip() for name in names for line in _asset(name).splitlines())
     body = "\n".join(line for line in lines if line and not line.startswith("//"))
     return Markup(f'(() => {{\n"use strict";\n{body}\n}})();\n')
 

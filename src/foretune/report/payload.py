@@ -17,6 +17,7 @@ from foretune.report.importance import Importance
 from foretune.report.markup import Markup, replace_surrogates
 from foretune.report.story import Story
 from foretune.report.thinning import choose_drawn, thin_curve
+from foretune.report.trial_curves import PastBand, draw_curves
 from foretune.report.wording import shorten
 from foretune.space import Encoded, Kind, Parameter
 
@@ -26,7 +27,8 @@ MOST_COLUMNS = 8
 """Hyperparameters with a column of their own in the table of trials. Others share one."""
 LONGEST_TEXT = 400
 """The longest reason in the table. A traceback belongs in a log."""
-RUNNING = "3"
+RUNNING, PAUSED = "4", "5"
+"""Statuses of trials that have not ended, beside the numbers of `Status`."""
 HUGE = 1e300
 """Values beyond this cannot be drawn, and count as unknown."""
 
@@ -85,8 +87,29 @@ def payload(story: Story, columns: StoryColumns, found: Importance) -> Markup:
             **(_front(story, columns) if story.objectives > 1 else {}),
             **_hyperparameters(story, columns, found),
             **_algorithms(story, columns.configs, rows),
+            "curves": _curves(story, columns),
         }
     )
+
+
+def _curves(story: Story, columns: StoryColumns) -> dict[str, Any] | None:
+    """Return what trials reported, and the band of past trials; None if nothing was reported."""
+    curves, past = draw_curves(story, columns.drawn), story.past_curves
+    if curves is None:
+        return None
+    return {
+        "lengths": list(curves.lengths),
+        "steps": _round_values(curves.steps),
+        "values": _round_values(curves.values),
+        "shown": asdict(curves.shown),
+        "past": None if past is None else _band(past),
+    }
+
+
+def _band(past: PastBand) -> dict[str, Any]:
+    columns = {"steps": past.steps, "low": past.low, "middle": past.middle, "high": past.high}
+    rounded = {name: _round_values(column) for name, column in columns.items()}
+    return {**rounded, "trials": past.trials, "tasks": past.tasks}
 
 
 def _metrics(story: Story, columns: StoryColumns) -> list[dict[str, Any]]:
@@ -208,7 +231,9 @@ def _numbers(numbers: Sequence[int]) -> list[int] | None:
 
 
 def _status(status: Status) -> str:
-    return str(int(status)) if status.is_final else RUNNING
+    if status.is_final:
+        return str(int(status))
+    return PAUSED if status is Status.PAUSED else RUNNING
 
 
 def _round_values(values: Iterable[float], digits: int = DIGITS) -> list[float | None]:

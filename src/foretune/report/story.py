@@ -10,6 +10,7 @@ from foretune._base.arrays import Floats
 from foretune.errors import UsageError
 from foretune.experience import Metric
 from foretune.experience.trial import Trial
+from foretune.report.trial_curves import PastBand
 from foretune.space import Space
 
 
@@ -104,6 +105,8 @@ class Story:
     """The best value that random search is expected to find after 1, 2, 3, ... trials. See
     `curves.random_search_curve`."""
     embedding: Sequence[MapPoint] | None = None
+    past_curves: PastBand | None = None
+    """What past trials reported at each step."""
     timings: Sequence[tuple[str, float]] = ()
     """The seconds that each part took."""
     versions: Mapping[str, str] = field(default_factory=dict)

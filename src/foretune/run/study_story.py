@@ -15,6 +15,7 @@ from foretune.methods.contracts import Observations, Target
 from foretune.report.curves import random_search_curve
 from foretune.report.embedding import flatten_embeddings
 from foretune.report.story import MapPoint, Story, StorySource, main_choice, steps_of
+from foretune.report.trial_curves import PastBand
 from foretune.search.method_entry import Method
 from foretune.search.registry import METHODS
 from foretune.space import Encoded, Space
@@ -40,6 +41,7 @@ class StudySummary:
     relied_on: str = ""
     """What the method says about itself; see `Optimizer.explained`."""
     past: StorySource | None = None
+    past_curves: PastBand | None = None
     when: str = ""
     command: str = ""
     facts: Sequence[tuple[str, str]] = ()
@@ -69,6 +71,7 @@ def story(tuned: StudySummary) -> Story:
         advice=_advice(tuned),
         expected_random=expect_random_search(tuned.space, first, tuned.trials, seed=tuned.seed),
         embedding=_map(tuned, good),
+        past_curves=tuned.past_curves,
         timings=tuned.timings,
         versions=versions(PACKAGES),
         next_steps=tuned.next_steps,

@@ -14,7 +14,7 @@ const trials = {
   reason: words(raw.reasons),
   chosenBy: words(raw.chosen),
 };
-const STATUS = ["done", "failed", "out of time", "running"];
+const STATUS = ["done", "failed", "out of time", "stopped early", "running", "paused"];
 const isDone = (row) => trials.status[row] === 0;
 const isBad = (row) => trials.status[row] === 1 || trials.status[row] === 2;
 
@@ -32,6 +32,8 @@ const parameters = raw.parameters.map((parameter) => {
   return { ...parameter, values, text };
 });
 const algorithm = parameters[raw.algorithm]; // undefined where there is nothing to choose
+
+const optional = {}; // parts that only some pages have
 
 function isKnown(value) {
   return !Number.isNaN(value);

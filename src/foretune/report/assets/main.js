@@ -1,6 +1,6 @@
 // Everything begins here, and again whenever colours or paper change.
 
-const parts = { "course-plot": drawCourse, "trials-table": drawTable, "front-plot": drawFront, slices: drawSlices, "map-plot": drawMap };
+const parts = { "course-plot": drawCourse, "trials-table": drawTable, "front-plot": drawFront, slices: drawSlices, "map-plot": drawMap, ...optional };
 for (const [key, draw] of Object.entries(parts)) {
   const host = document.getElementById(key);
   if (host) draw(host);
