@@ -81,8 +81,7 @@ def test_long_and_many_curves_keep_their_ends_and_few_points(trials: int, points
         Trial(t.number, t.config, t.status, t.values, curve=Curve(steps, {"score": steps}))
         for t in some_trials(SPACE, trials)
     ]
-    story = told(SPACE, trials=given)
-    curves = draw_curves(story, np.arange(trials))
+    curves = draw_curves(given, SCORE)
     assert curves is not None
     assert len(curves.steps) <= MOST_POINTS
     assert max(curves.lengths) <= MOST_A_CURVE

@@ -94,7 +94,8 @@ def payload(story: Story, columns: StoryColumns, found: Importance) -> Markup:
 
 def _curves(story: Story, columns: StoryColumns) -> dict[str, Any] | None:
     """Return what trials reported, and the band of past trials; None if nothing was reported."""
-    curves, past = draw_curves(story, columns.drawn), story.past_curves
+    trials, past = [story.trials[row] for row in columns.drawn], story.past_curves
+    curves = draw_curves(trials, story.metric)
     if curves is None:
         return None
     return {

@@ -2,18 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from foretune._base.arrays import Floats, Ints
+from foretune._base.arrays import Floats
 from foretune.experience import Experience, Metric, Status
 from foretune.experience.trial import Trial
 from foretune.report.curves import Range, visible_range
-
-if TYPE_CHECKING:
-    from foretune.report.story import Story
 
 MOST_POINTS = 40_000
 """Points of all curves together. More would make the page slow and look the same."""
@@ -49,14 +45,13 @@ class DrawnCurves:
     """The range of values that the picture shows."""
 
 
-def draw_curves(story: "Story", drawn: Ints) -> DrawnCurves | None:
+def draw_curves(trials: Sequence[Trial], metric: Metric) -> DrawnCurves | None:
     """Return the curves of these trials, with fewer points if there are many; None without any."""
-    trials = [story.trials[row] for row in drawn]
     reported = sum(trial.curve is not None for trial in trials)
     if not reported:
         return None
     most = int(np.clip(MOST_POINTS // reported, FEWEST_A_CURVE, MOST_A_CURVE))
-    curves = [_thin_points(trial, story.metric.name, most) for trial in trials]
+    curves = [_thin_points(trial, metric.name, most) for trial in trials]
     steps = np.concatenate([steps for steps, _ in curves])
     values = np.concatenate([values for _, values in curves])
     ends = [
@@ -64,8 +59,8 @@ def draw_curves(story: "Story", drawn: Ints) -> DrawnCurves | None:
         for trial, (_, values) in zip(trials, curves, strict=True)
         if trial.status is Status.DONE and len(values) and np.isfinite(values[-1])
     ]
-    best = sorted(ends, key=lambda end: story.metric.sign * end)[:1]
-    shown = visible_range(values, story.metric.direction, best)
+    best = sorted(ends, key=lambda end: metric.sign * end)[:1]
+    shown = visible_range(values, metric.direction, best)
     return DrawnCurves([len(steps) for steps, _ in curves], steps, values, shown)
 
 
