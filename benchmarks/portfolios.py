@@ -12,18 +12,20 @@ import argparse
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from foretune._base.arrays import Floats
+from foretune._base.arrays import Floats, Ints
 from foretune.experience import Experience, Split, k_fold
 from foretune.methods.zero_shot.build import BUILDERS
+from foretune.methods.zero_shot.builder import spend_budget
 from foretune.methods.zero_shot.jobs import look_up_jobs
+from foretune.methods.zero_shot.naive import Naive
 from foretune.methods.zero_shot.panel import panel_of
 from foretune.methods.zero_shot.table import LossTable, loss_table
-from foretune.numerics.greedy import Aggregate, Picks, greedy, mean, missing_as_worst
+from foretune.numerics.greedy import Picks, greedy, mean, missing_as_worst
 from foretune.numerics.normalise import reference_loss, relative_error_difference
 from foretune_lab.bench.metrics import random_search_minimum
 
@@ -46,18 +48,27 @@ PAIRS = {
 """The pairs of builders to compare, and the paper's combined values in percent."""
 
 
-def naive_on_a_panel(jobs, k: int, aggregate: Aggregate, *, seed: int) -> Picks:
-    """Build naively on the adaptive builders' panel of tasks, to see the worth of the panel."""
-    rng = np.random.default_rng(seed)
-    tasks = panel_of(jobs, rng)
-    drawn = rng.permutation(len(jobs.candidates))[: jobs.left // len(tasks)]
-    for candidate in drawn:
-        jobs.run(tasks, np.full(len(tasks), candidate))
-    picks = greedy(jobs.losses[np.ix_(tasks, drawn)], k, aggregate)
-    return Picks(drawn[picks.chosen], picks.losses)
+class NaiveOnPanel(Naive):
+    """Builds naively on the adaptive builders' panel of tasks, to see the worth of the panel."""
+
+    @cached_property
+    def tasks(self) -> Ints:
+        return panel_of(self.jobs, np.random.default_rng(self.seed))
+
+    @cached_property
+    def drawn(self) -> Ints:
+        return self.random_order()[: self.jobs.budget // len(self.tasks)]
+
+    def planned_jobs(self) -> tuple[Ints, Ints]:
+        count = len(self.drawn)
+        return np.tile(self.tasks, count), np.repeat(self.drawn, len(self.tasks))
+
+    def picks(self) -> Picks:
+        picks = greedy(self.jobs.losses[np.ix_(self.tasks, self.drawn)], self.k, self.aggregate)
+        return Picks(self.drawn[picks.chosen], picks.losses)
 
 
-CONTENDERS = {**BUILDERS, "panel": naive_on_a_panel, "whole": BUILDERS["naive"]}
+CONTENDERS = {**BUILDERS, "panel": NaiveOnPanel, "whole": Naive}
 """The builders, and naive ones on a panel and on the whole table without a budget."""
 
 
@@ -76,12 +87,11 @@ def judge_portfolio(
     position = {task: row for row, task in enumerate(table.tasks)}
     train = [position[task] for task in split.train if task in position]
     test = [position[task] for task in split.test if task in position]
-    tasks = tuple(table.tasks[row] for row in train)
-    seen = replace(table, tasks=tasks, losses=table.losses[train])
+    seen = table.take_tasks(np.array(train))
     jobs = look_up_jobs(seen, None if builder == "whole" else budget)
     longest = max(LENGTHS) if builder in ("whole", "obo", "mf") else max(COUNTS)
     started = time.perf_counter()
-    picks = CONTENDERS[builder](jobs, longest, mean, seed=seed)
+    picks = spend_budget(CONTENDERS[builder](jobs, longest, mean, seed=seed), jobs)
     seconds = time.perf_counter() - started
     # Candidates are those that all training tasks share, perhaps not all of the table.
     chosen = np.flatnonzero(table.configs.isin(jobs.candidates))[picks.chosen]

@@ -3,7 +3,10 @@
 import numpy as np
 
 from foretune.experience import Direction, Experience, Metric
-from foretune.methods.zero_shot.jobs import Jobs
+from foretune.methods.zero_shot.build import BUILDERS
+from foretune.methods.zero_shot.builder import spend_budget
+from foretune.methods.zero_shot.jobs import RecordedJobs
+from foretune.numerics.greedy import Picks, mean
 from foretune.space import Encoded, Space
 
 SPACE = Space.of({"where": (0.0, 1.0), "kind": ["left", "right"]})
@@ -24,8 +27,8 @@ def bowls(configs: Encoded, tasks: int = 30, seed: int = 0) -> np.ndarray:
     return 0.1 + 0.5 * distance + 0.3 * (kind != likes_right[:, None])
 
 
-def jobs_of(losses: np.ndarray, configs: Encoded, budget: int | None = None) -> Jobs:
-    return Jobs(len(losses), configs, lambda t, c: losses[t, c], budget=budget)
+def jobs_of(losses: np.ndarray, configs: Encoded, budget: int | None = None) -> RecordedJobs:
+    return RecordedJobs(len(losses), configs, lambda t, c: losses[t, c], budget=budget)
 
 
 def experience_of(losses: np.ndarray, configs: Encoded, *, name: str = "error") -> Experience:
@@ -41,3 +44,8 @@ def unshared_experience(tasks: int = 6, each: int = 40) -> Experience:
     losses = bowls(configs, tasks)
     own = np.repeat(np.arange(tasks), each) == np.arange(tasks)[:, None]
     return experience_of(np.where(own, losses, np.nan), configs)
+
+
+def built(name: str, jobs: RecordedJobs, k: int, aggregate=mean, *, seed: int = 0) -> Picks:
+    """Spend the budget with a builder."""
+    return spend_budget(BUILDERS[name](jobs, k, aggregate, seed=seed), jobs)

@@ -7,17 +7,17 @@ from sklearn.ensemble import RandomForestRegressor
 from foretune.errors import MethodError, UsageError
 from foretune.experience import Status
 from foretune.methods.zero_shot.build import BUILDERS, Recipe
-from foretune.methods.zero_shot.jobs import Jobs, look_up_jobs
-from foretune.methods.zero_shot.mf import HyperBand, bracket_ratio, rung_sizes
-from foretune.methods.zero_shot.naive import naive
+from foretune.methods.zero_shot.builder import Caps, spend_budget
+from foretune.methods.zero_shot.jobs import look_up_jobs
 from foretune.methods.zero_shot.obo import CandidateSearch, LossBelief, task_features
 from foretune.methods.zero_shot.panel import panel_of
-from foretune.methods.zero_shot.surrogate import complete_losses, random_forest, surrogate
+from foretune.methods.zero_shot.surrogate import Surrogate, complete_losses, random_forest
 from foretune.methods.zero_shot.table import loss_table
 from foretune.numerics.greedy import find_aggregate, greedy, mean, meta_loss
 from foretune.numerics.normalise import NORMALISATIONS
 from tests.methods.zero_shot.examples import (
     bowls,
+    built,
     candidates,
     experience_of,
     jobs_of,
@@ -33,7 +33,7 @@ def test_every_builder_finds_complementary_configurations(name):
     configs = candidates(40)
     losses = bowls(configs, tasks=12)
     jobs = jobs_of(losses, configs, budget=150)
-    picks = BUILDERS[name](jobs, 3, mean, seed=0)
+    picks = built(name, jobs, 3, seed=0)
     assert jobs.used <= 150
     assert len(set(picks.chosen.tolist())) == 3
     assert (np.diff(picks.losses) <= 0.0).all()
@@ -51,7 +51,7 @@ def test_adaptive_builders_beat_naive_at_equal_budget(name):
         for seed in range(2):
             losses = bowls(configs, tasks=16, seed=seed)
             jobs = jobs_of(losses, configs, budget=120)
-            runs.append(meta_loss(losses, BUILDERS[builder](jobs, 3, mean, seed=seed).chosen))
+            runs.append(meta_loss(losses, built(builder, jobs, 3, seed=seed).chosen))
         found[builder] = np.mean(runs)
     assert found[name] < found["naive"]
 
@@ -62,7 +62,7 @@ def test_builders_survive_failed_jobs_and_other_aggregates(name):
     losses = bowls(configs, tasks=10)
     losses[::3, ::4] = NAN
     losses[5] = NAN
-    picks = BUILDERS[name](jobs_of(losses, configs, budget=120), 2, find_aggregate("p90"), seed=1)
+    picks = built(name, jobs_of(losses, configs, budget=120), 2, find_aggregate("p90"), seed=1)
     assert len(picks.chosen) == 2
     assert np.isfinite(picks.losses).all()
 
@@ -71,9 +71,7 @@ def test_builders_survive_failed_jobs_and_other_aggregates(name):
 def test_the_seed_decides(name):
     configs = candidates(20)
     losses = bowls(configs, tasks=6)
-    first, second = (
-        BUILDERS[name](jobs_of(losses, configs, budget=30), 3, mean, seed=7) for _ in range(2)
-    )
+    first, second = (built(name, jobs_of(losses, configs, budget=30), 3, seed=7) for _ in range(2))
     assert first.chosen.tolist() == second.chosen.tolist()
 
 
@@ -81,14 +79,14 @@ def test_the_seed_decides(name):
 def test_without_a_model_tasks_must_share_configurations(name):
     jobs = look_up_jobs(loss_table(unshared_experience()))
     with refuses("no-common-configs", field="builder", value=name, kind=MethodError):
-        BUILDERS[name](jobs, 2, mean, seed=0)
+        built(name, jobs, 2, seed=0)
 
 
 @pytest.mark.parametrize("name", ["naive", "mf"])
 def test_without_a_model_two_tasks_must_share_configurations_too(name):
     jobs = look_up_jobs(loss_table(unshared_experience(tasks=2, each=5)))
     with refuses("no-common-configs", field="builder", value=name, kind=MethodError):
-        BUILDERS[name](jobs, 2, mean, seed=0)
+        built(name, jobs, 2, seed=0)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +105,7 @@ def test_a_recipe_names_what_there_is(wish, rule):
 @pytest.mark.parametrize("name", ["surrogate", "obo"])
 def test_with_a_model_they_need_not(name):
     jobs = look_up_jobs(loss_table(unshared_experience()))
-    picks = BUILDERS[name](jobs, 2, mean, seed=0)
+    picks = built(name, jobs, 2, seed=0)
     chosen = jobs.candidates.take(picks.chosen)
     assert sorted(config["kind"] for config in chosen.dicts()) == ["left", "right"]
 
@@ -116,7 +114,7 @@ def test_naive_without_a_budget_is_greedy_on_the_whole_table():
     configs = candidates()
     losses = bowls(configs).astype(np.float32)
     jobs = jobs_of(losses, configs)
-    picks = naive(jobs, 4, mean, seed=0)
+    picks = built("naive", jobs, 4, seed=0)
     assert picks.chosen.tolist() == greedy(losses, 4).chosen.tolist()
     assert jobs.used == losses.size
 
@@ -124,13 +122,13 @@ def test_naive_without_a_budget_is_greedy_on_the_whole_table():
 def test_naive_evaluates_as_many_as_the_budget_affords():
     configs = candidates()
     jobs = jobs_of(bowls(configs), configs, budget=125)
-    naive(jobs, 3, mean, seed=0)
+    built("naive", jobs, 3, seed=0)
     assert jobs.ran.any(axis=0).sum() == 4
     with refuses("budget-of-builder", value=125, kind=UsageError):
-        naive(jobs_of(bowls(configs), configs, budget=125), 5, mean, seed=0)
+        built("naive", jobs_of(bowls(configs), configs, budget=125), 5, seed=0)
     few = candidates(3)
     with refuses("budget-of-builder", value=60, kind=UsageError):
-        naive(jobs_of(bowls(few), few, budget=60), 5, mean, seed=0)
+        built("naive", jobs_of(bowls(few), few, budget=60), 5, seed=0)
 
 
 def test_naive_tries_candidates_at_random():
@@ -138,7 +136,7 @@ def test_naive_tries_candidates_at_random():
     tried = []
     for seed in range(3):
         jobs = jobs_of(bowls(configs), configs, budget=120)
-        naive(jobs, 3, mean, seed=seed)
+        built("naive", jobs, 3, seed=seed)
         tried.append(tuple(np.flatnonzero(jobs.ran.any(axis=0))))
     assert len(set(tried)) == 3
 
@@ -164,42 +162,8 @@ def test_a_panel_holds_as_many_jobs_as_the_budget_also_where_tasks_have_few(budg
 
 def test_without_a_budget_obo_uses_every_evaluation_also_where_nothing_is_shared():
     jobs = look_up_jobs(loss_table(unshared_experience(tasks=24, each=3)))
-    BUILDERS["obo"](jobs, 2, mean, seed=0)
+    built("obo", jobs, 2, seed=0)
     assert jobs.used == 24 * 3
-
-
-def test_rungs():
-    assert rung_sizes(1) == [1]
-    assert rung_sizes(2) == [1, 2]
-    # A power counts where it is at least sqrt(3) = 1.73 times smaller: 5 / 3 is too near.
-    assert rung_sizes(5) == [1, 5]
-    assert rung_sizes(6) == [1, 3, 6]
-    assert rung_sizes(27) == [1, 3, 9, 27]
-    assert rung_sizes(100) == [1, 3, 9, 27, 100]
-    assert rung_sizes(200) == [1, 3, 9, 27, 81, 200]
-
-
-def test_bracket_ratio_by_hand():
-    assert bracket_ratio(0, 4) == 0.0
-    assert bracket_ratio(2, 4) == pytest.approx(2 / 4 + 2 / 3)
-    assert bracket_ratio(3, 4) == pytest.approx(1 / 4 + 1 / 3 + 1 / 2)
-
-
-def test_rungs_share_one_order_and_promote_a_third():
-    configs = candidates(300)
-    jobs = jobs_of(bowls(configs, tasks=27), configs, budget=400)
-    order = np.random.default_rng(0).permutation(27)
-    band = HyperBand(jobs, order, iter(range(len(configs))), 2, mean)
-    while jobs.remaining and band.step():
-        pass
-    ran = jobs.ran[order]
-    assert (np.diff(ran.astype(int), axis=0) <= 0).all()  # always the first tasks of the order
-    for rung, size in enumerate(band.sizes):
-        assert ran[:size, band.members[rung]].all()
-    for rung in range(len(band.sizes) - 1):
-        promoted = len(band.members[rung]) - len(band.waiting[rung])
-        assert promoted <= len(band.members[rung]) / 3
-    assert band.spent[0] >= band.spent[1] > 0
 
 
 def test_surrogate_learns_from_random_candidates_of_each_task():
@@ -212,7 +176,9 @@ def test_surrogate_learns_from_random_candidates_of_each_task():
 
     configs = candidates(20)
     jobs = jobs_of(bowls(configs, tasks=4), configs, budget=42)
-    surrogate(jobs, 2, mean, seed=0, regression=zeros)
+    chooser = Surrogate(jobs, 2, mean, seed=0)
+    chooser.regression = zeros
+    spend_budget(chooser, jobs)
     assert sorted(noted) == [10, 10, 11, 11]
     assert len(np.unique(jobs.ran, axis=0)) == 4
 
@@ -229,7 +195,8 @@ def test_the_forest_of_surrogate_is_scikit_learns_with_its_defaults():
 def test_where_nothing_is_shared_surrogate_chooses_among_the_best_of_each_task():
     table = loss_table(unshared_experience(tasks=3, each=6))
     jobs = look_up_jobs(table)
-    picks = surrogate(jobs, 9, mean, seed=0, best_predicted=2)
+    chooser = Surrogate(jobs, 9, mean, seed=0, caps=Caps(best_predicted=2))
+    picks = spend_budget(chooser, jobs)
     best = np.argsort(table.losses, axis=1)[:, :2]
     assert sorted(picks.chosen.tolist()) == sorted(best.ravel().tolist())
 
@@ -246,106 +213,6 @@ def test_forests_predict_only_what_was_not_evaluated():
     assert (table[:2, rest] != losses[:2, rest].astype(np.float32)).all()
     assert np.corrcoef(table[0, rest], losses[0, rest])[0, 1] > 0.8
     assert np.isnan(table[2]).all()
-
-
-def band_of(losses: np.ndarray, k: int) -> HyperBand:
-    """One that tries the candidates one after the other, the tasks in their order."""
-    configs = candidates(losses.shape[1])
-    jobs = jobs_of(losses, configs)
-    return HyperBand(jobs, np.arange(len(losses)), iter(range(len(configs))), k, mean)
-
-
-def test_anytime_hyperband_by_hand():
-    """Nine tasks, rungs of 1, 3 and 9; candidate n loses n / 10 everywhere."""
-    band = band_of(np.tile(np.arange(12) / 10, (9, 1)), k=1)
-    for _ in range(4):
-        band.step()
-    # Three start below, then the best of them goes on to two further tasks.
-    assert band.members == [[0, 1, 2], [0], []]
-    assert band.spent.tolist() == [2.0]
-    for _ in range(4):
-        band.step()
-    # After three more it would be the second one's turn: a newcomer starts above instead.
-    assert band.members == [[0, 1, 2, 3, 4, 5], [0, 6], []]
-    band.step()
-    assert band.members == [[0, 1, 2, 3, 4, 5], [0, 6, 1], []]
-    band.step()
-    assert band.members == [[0, 1, 2, 3, 4, 5], [0, 6, 1], [0]]
-    assert band.spent.tolist() == [2.0 + 2.0 + 6.0]
-
-
-@pytest.mark.parametrize(
-    ("tasks", "ratio", "newcomers"),
-    [
-        (27, 1 / 3 + 1 / 2, [False, True, False, True, False, True]),
-        (81, 2 / 4 + 2 / 3, [False, False, True, False, False, True]),
-    ],
-)
-def test_a_newcomer_starts_above_once_more_were_promoted_than_the_ratio(tasks, ratio, newcomers):
-    band = band_of(np.zeros((tasks, 40)), k=1)
-    assert bracket_ratio(2, len(band.sizes) - 1) == pytest.approx(ratio)
-    band.members[2], band.waiting[2] = list(range(20)), list(range(20))
-    band.newcomers = iter(range(20, 40))
-    band.jobs.run(np.repeat(np.arange(9), 20), np.tile(np.arange(20), 9))
-    for _ in newcomers:
-        band._fill_above(2)
-    assert [candidate >= 20 for candidate in band.members[3]] == newcomers
-
-
-def test_once_all_were_tried_those_that_were_passed_over_go_on():
-    """Two candidates never make a third of a rung; the better one comes first, then the other."""
-    band = band_of(np.array([[0.5, 0.1]] * 9), k=1)
-    after_each = [
-        [[0], [], []],
-        [[0, 1], [], []],
-        [[0, 1], [1], []],
-        [[0, 1], [1], [1]],
-        [[0, 1], [1, 0], [1]],
-        [[0, 1], [1, 0], [1, 0]],
-    ]
-    for members in after_each:
-        assert band.step()
-        assert band.members == members
-    assert not band.step()
-
-
-def test_jobs_are_shared_out_among_locations_as_1_to_a_half_to_a_third():
-    band = band_of(np.zeros((3, 4)), k=3)
-    band.spent[:] = [6.0, 4.0, 3.0]
-    assert band._location() == 0  # nobody is fully evaluated: only the first is explored
-    band.members[-1] = [0, 1]
-    assert band._location() == 0
-    band.spent[0] = 8.5
-    assert band._location() == 1
-    band.spent[2] = 2.5
-    assert band._location() == 2
-
-
-def test_a_location_promotes_what_complements_the_picks_before_it():
-    """Algorithm 2 by hand, rungs of 1 and of 3 tasks; 0, 1 and 2 were tried on all of them."""
-    losses = np.array(
-        [[0.1, 0.6, 0.5, 0.2, 0.4], [0.9, 0.2, 0.8, 0.9, 0.9], [0.1, 0.9, 0.2, 0.9, 0.9]]
-    )
-    band = band_of(losses, k=3)
-    band.jobs.run(np.repeat(np.arange(3), 3), np.tile(np.arange(3), 3))
-    band.members[-1] = [0, 1, 2]
-    np.testing.assert_allclose(band._best_before(0), [0.6, 0.9, 0.9])  # the worst seen
-    np.testing.assert_allclose(band._best_before(1), losses[:, 0])
-    np.testing.assert_allclose(band._best_before(2), [0.1, 0.2, 0.1])
-    # Alone 3 is better on the first task; beside 0 neither of them helps, and the first goes on.
-    band.jobs.run(np.zeros(2, dtype=int), np.array([3, 4]))
-    assert band._best_of([4, 3], 0, band._best_before(0)) == 3
-    assert band._best_of([4, 3], 0, band._best_before(1)) == 4
-
-
-def test_picks_come_from_the_highest_rung_that_has_a_candidate():
-    losses = np.array([[0.5, 0.1, 0.3], [0.5, 0.1, 0.3], [0.5, 0.1, 0.3]])
-    band = band_of(losses, k=2)
-    band.jobs.run(np.array([0, 1, 2, 0, 0]), np.array([0, 0, 0, 1, 2]))
-    band.members = [[0, 1, 2], [0]]
-    picks = band.picks()
-    assert picks.chosen.tolist() == [0, 1]
-    np.testing.assert_allclose(picks.losses, [0.5, (0.1 + 0.5 + 0.5) / 3])
 
 
 def test_task_features_are_what_a_task_adds_to_its_candidates():
@@ -370,17 +237,17 @@ def expected_improvements(search: CandidateSearch) -> np.ndarray:
 def test_improvements_are_kept_up_to_date():
     configs = candidates(15)
     losses = bowls(configs, tasks=8)
-    jobs: Jobs = jobs_of(losses, configs)
+    jobs = jobs_of(losses, configs)
     tasks, pool = np.arange(8), np.arange(len(configs))
     jobs.run(tasks, tasks)
     search = CandidateSearch(jobs, LossBelief.of(jobs, tasks, pool, seed=0), 3)
     for _ in range(25):
         expected = expected_improvements(search)
         best = np.unravel_index(np.argmax(expected), expected.shape)[1]
-        before = jobs.ran.copy()
-        assert search.step()
-        [[_, candidate]] = np.argwhere(jobs.ran & ~before)
-        assert expected[:, candidate].max() == pytest.approx(expected[:, best].max(), rel=1e-4)
+        job = search.best_job()
+        jobs.run(np.array([job.task]), np.array([job.candidate]))
+        search.take_in(*job)
+        assert expected[:, job.candidate].max() == pytest.approx(expected[:, best].max(), rel=1e-4)
     known = ~np.isnan(search.belief.known)
     np.testing.assert_allclose(
         search.belief.samples[:, known],

@@ -3,13 +3,12 @@ import pytest
 
 from foretune.errors import MethodError, UsageError
 from foretune.experience import Experience, Metric
-from foretune.methods.zero_shot.jobs import Jobs, look_up_jobs
-from foretune.methods.zero_shot.obo import obo
+from foretune.methods.zero_shot.jobs import RecordedJobs, look_up_jobs
 from foretune.methods.zero_shot.table import loss_table
-from foretune.numerics.greedy import mean
 from tests.methods.zero_shot.examples import (
     SPACE,
     bowls,
+    built,
     candidates,
     experience_of,
     jobs_of,
@@ -143,8 +142,10 @@ def test_an_experience_without_success_is_refused():
 def test_an_error_that_is_not_finite_is_a_job_that_failed(infinite):
     configs = candidates(8)
     where = configs.values[:, configs.space.names.index("where")]
-    jobs = Jobs(2, configs, lambda _, rows: np.where(where[rows] > 0.5, infinite, where[rows]))
-    picks = obo(jobs, 2, mean, seed=0)
+    jobs = RecordedJobs(
+        2, configs, lambda _, rows: np.where(where[rows] > 0.5, infinite, where[rows])
+    )
+    picks = built("obo", jobs, 2)
     assert np.isfinite(picks.losses).all()
     assert jobs.ran.all()
     assert np.isnan(jobs.losses[:, where > 0.5]).all()

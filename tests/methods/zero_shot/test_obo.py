@@ -1,17 +1,17 @@
 import numpy as np
 import pytest
 
+from foretune.methods.zero_shot.builder import spend_budget
 from foretune.methods.zero_shot.obo import (
     CandidateSearch,
     LossBelief,
-    _first_jobs,
-    _picks,
-    _pool,
-    obo,
+    OfflineBayes,
+    pick_expected,
+    scored_candidates,
 )
 from foretune.numerics.forests import grow_trees
 from foretune.numerics.greedy import find_aggregate, greedy, mean
-from tests.methods.zero_shot.examples import bowls, candidates, jobs_of
+from tests.methods.zero_shot.examples import bowls, built, candidates, jobs_of
 
 NAN = np.nan
 
@@ -103,7 +103,8 @@ def test_the_sums_of_all_candidates_follow_what_is_reached() -> None:
     belief = LossBelief(np.arange(2), np.arange(3), known, samples, samples.mean(axis=0))
     search = search_on(belief, losses, k=2)
     for job in ((0, 1), (1, 2), (1, 1)):
-        search._evaluate(*job)
+        search.jobs.run(*np.array([job]).T)
+        search.take_in(*job)
         after = np.minimum(belief.samples[:, None], search.ceilings[None, :-1, :, None])
         np.testing.assert_allclose(search.sums, after.sum(axis=2), rtol=1e-6)
         np.testing.assert_allclose(
@@ -123,10 +124,10 @@ def test_picks_go_by_the_mean_of_all_samples_and_by_the_aggregate() -> None:
         np.arange(3), np.array([4, 7, 2]), np.full((3, 3), NAN), samples, samples[0]
     )
     for name, chosen, loss in (("mean", 7, 0.3), ("median", 4, 0.2)):
-        picks = _picks(belief, 1, find_aggregate(name))
+        picks = pick_expected(belief, 1, find_aggregate(name))
         assert picks.chosen.tolist() == [chosen]
         assert picks.losses == pytest.approx([loss])
-    assert _picks(belief, 3, mean).chosen.tolist() == [7, 4, 2]
+    assert pick_expected(belief, 3, mean).chosen.tolist() == [7, 4, 2]
 
 
 def test_where_every_job_was_run_no_step_is_left() -> None:
@@ -135,7 +136,7 @@ def test_where_every_job_was_run_no_step_is_left() -> None:
     search = search_on(
         LossBelief(np.arange(2), np.arange(2), known, samples, samples[0]), known, k=1
     )
-    assert not search.step()
+    assert search.best_job() is None
     assert search.jobs.used == 4
 
 
@@ -143,7 +144,11 @@ def test_every_task_begins_with_a_job_that_is_possible() -> None:
     configs = candidates(10)
     jobs = jobs_of(bowls(configs, tasks=5), configs, budget=4)
     jobs.possible[:, 3:] = False
-    _first_jobs(jobs, np.array([2, 0, 1, 4, 3]), np.random.default_rng(0))
+    chooser = OfflineBayes(jobs, 2, mean, seed=0)
+    chooser.tasks = np.array([2, 0, 1, 4, 3])
+    jobs.run(np.array([2]), np.array([0]))
+    for _ in range(3):
+        jobs.run(*np.array([chooser._first_job()]).T)
     assert jobs.ran.sum(axis=1).tolist() == [1, 1, 1, 0, 1]
     assert not jobs.ran[:, 3:].any()
 
@@ -153,12 +158,12 @@ def test_a_large_pool_holds_what_was_begun_and_as_many_others_as_fit() -> None:
     jobs = jobs_of(bowls(configs, tasks=3), configs)
     begun = np.array([41, 7, 30])
     jobs.run(np.array([0, 1, 1]), begun)
-    pool = _pool(jobs, np.arange(3), np.random.default_rng(0), largest=20)
+    pool = scored_candidates(jobs, np.arange(3), np.random.default_rng(0), most=20)
     assert len(pool) == len(set(pool.tolist())) == 20
     assert pool[:3].tolist() == [7, 30, 41]
     jobs.run(np.zeros(30, dtype=int), np.arange(30))
-    assert len(_pool(jobs, np.arange(3), np.random.default_rng(0), largest=20)) == 32 + 10
-    assert _pool(jobs, np.array([2]), np.random.default_rng(0), largest=20).max() < 50
+    assert len(scored_candidates(jobs, np.arange(3), np.random.default_rng(0), most=20)) == 32 + 10
+    assert scored_candidates(jobs, np.array([2]), np.random.default_rng(0), most=20).max() < 50
 
 
 def test_every_forest_is_grown_by_chance_of_its_own() -> None:
@@ -171,7 +176,9 @@ def test_every_forest_is_grown_by_chance_of_its_own() -> None:
     configs = candidates(6)
     for seed in (0, 1):
         jobs = jobs_of(bowls(configs, tasks=3), configs, budget=8)
-        obo(jobs, 2, mean, seed=seed, grow=record_seed)
+        chooser = OfflineBayes(jobs, 2, mean, seed=seed)
+        chooser.grow = record_seed
+        spend_budget(chooser, jobs)
     assert len(set(seeds)) == len(seeds) > 4
 
 
@@ -179,7 +186,7 @@ def test_with_every_job_run_the_portfolio_is_the_greedy_one() -> None:
     configs = candidates(6)
     losses = bowls(configs, tasks=4).astype(np.float32)
     jobs = jobs_of(losses, configs)
-    picks = obo(jobs, 2, mean, seed=0)
+    picks = built("obo", jobs, 2)
     best = greedy(losses, 2)
     assert jobs.remaining == 0
     assert picks.chosen.tolist() == best.chosen.tolist()

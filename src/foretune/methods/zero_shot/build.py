@@ -1,35 +1,27 @@
 """The four builders behind one interface, and the portfolios that they build."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from foretune._base.progress import SILENT, Progress
 from foretune.errors import UsageError
 from foretune.experience import Experience
-from foretune.methods.zero_shot.jobs import Jobs, look_up_jobs
-from foretune.methods.zero_shot.mf import multi_fidelity
-from foretune.methods.zero_shot.naive import naive
-from foretune.methods.zero_shot.obo import obo
+from foretune.methods.zero_shot.builder import USUAL_CAPS, Builder, Caps, spend_budget
+from foretune.methods.zero_shot.jobs import look_up_jobs
+from foretune.methods.zero_shot.mf import HyperBand
+from foretune.methods.zero_shot.naive import Naive
+from foretune.methods.zero_shot.obo import OfflineBayes
 from foretune.methods.zero_shot.portfolio import Portfolio
-from foretune.methods.zero_shot.surrogate import MOST_FORESTS, surrogate
+from foretune.methods.zero_shot.surrogate import MOST_FORESTS, Surrogate
 from foretune.methods.zero_shot.table import loss_table
-from foretune.numerics.greedy import Aggregate, Picks, find_aggregate
+from foretune.numerics.greedy import find_aggregate
 from foretune.numerics.normalise import NORMALISATIONS
 from foretune.space import Encoded
 
-
-class Builder(Protocol):
-    """Runs jobs within their budget and picks candidates."""
-
-    def __call__(self, jobs: Jobs, k: int, aggregate: Aggregate, *, seed: int) -> Picks:
-        """Return at most k candidates in order, and the loss expected after each."""
-
-
-BUILDERS: dict[str, Builder] = {
-    "naive": naive,
-    "surrogate": surrogate,
-    "obo": obo,
-    "mf": multi_fidelity,
+BUILDERS: dict[str, type[Builder]] = {
+    "naive": Naive,
+    "surrogate": Surrogate,
+    "obo": OfflineBayes,
+    "mf": HyperBand,
 }
 
 
@@ -46,6 +38,7 @@ class Recipe:
     normalisation: str | None = None
     """One of `NORMALISATIONS`. Default: RED if the metric is an error, else ranks."""
     seed: int = 0
+    caps: Caps = USUAL_CAPS
 
     def __post_init__(self) -> None:
         if self.k < 1:
@@ -113,7 +106,8 @@ def build(
     jobs = look_up_jobs(table, recipe.budget, progress=progress)
     progress.start(f"building a portfolio ({builder})", jobs.budget)
     try:
-        picks = BUILDERS[builder](jobs, recipe.k, aggregate, seed=recipe.seed)
+        chooser = BUILDERS[builder](jobs, recipe.k, aggregate, seed=recipe.seed, caps=recipe.caps)
+        picks = spend_budget(chooser, jobs)
     finally:
         progress.stop()
     return Built(

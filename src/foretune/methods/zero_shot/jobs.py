@@ -1,4 +1,4 @@
-"""Training jobs within a budget: the loss of one configuration on one task."""
+"""The jobs of a builder: the loss of one configuration on one task, within a budget."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -20,26 +20,22 @@ A job failed where its loss is not finite, or too large for single precision.
 
 
 class Jobs:
-    """The jobs that a builder may run, and their losses so far.
+    """Which jobs may be run, which run now, and the losses so far.
 
     Arguments:
         tasks: how many there are, D.
         candidates: the N configurations that a portfolio may hold.
-        evaluate: runs jobs.
         budget: how many jobs may be run; all of them if not given.
         possible: (D, N), which jobs can be run at all; each of them if not given.
-        progress: told of each job.
     """
 
     def __init__(
         self,
         tasks: int,
         candidates: Encoded,
-        evaluate: Evaluate,
         *,
         budget: int | None = None,
         possible: Bools | None = None,
-        progress: Progress = SILENT,
     ) -> None:
         if budget is not None and budget < 1:
             raise UsageError(
@@ -54,36 +50,56 @@ class Jobs:
         every = int(np.count_nonzero(self.possible))
         self.budget = every if budget is None else min(budget, every)
         self.ran: Bools = np.zeros(shape, dtype=bool)
+        self.free: Bools = np.zeros(shape, dtype=bool)
+        """(D, N), the jobs whose losses were known before. They cost nothing."""
+        self.pending: Bools = np.zeros(shape, dtype=bool)
+        """(D, N), the jobs that run now."""
         self.losses = np.full(shape, np.nan, dtype=np.float32)
         """(D, N), NaN where a job has failed or has not been run."""
-        self.used = 0
+        self.used = self.pending_count = 0
+        self.log: list[tuple[Ints, Ints]] = []
+        """The jobs that ended, in the order in which they ended."""
         self._worst: Floats = np.full(tasks, np.nan)
-        self._evaluate = evaluate
-        self._progress = progress
 
     @property
     def remaining(self) -> int:
-        """The number of jobs that may still be run."""
-        return self.budget - self.used
+        """The number of jobs that may still be begun."""
+        return self.budget - self.used - self.pending_count
 
-    def run(self, tasks: Ints, candidates: Ints) -> None:
-        """Run jobs, pair by pair. Jobs that were run before cost nothing."""
-        new = ~self.ran[tasks, candidates]
-        tasks, candidates = tasks[new], candidates[new]
-        if len(tasks) > self.remaining or not self.possible[tasks, candidates].all():
-            raise UsageError(
-                f"jobs must be possible and within the budget, but {len(tasks)} were asked for and "
-                f"{self.remaining} are left: ask for fewer or for other jobs",
-                rule="jobs-within-budget",
-                field="tasks",
-                value=len(tasks),
-            )
-        losses = _failures_as_nan(self._evaluate(tasks, candidates))
-        self.losses[tasks, candidates] = losses
+    @property
+    def open(self) -> Bools:
+        """(D, N), the jobs that could be begun."""
+        return self.possible & ~self.ran & ~self.pending
+
+    def begin(self, task: int, candidate: int) -> None:
+        """Note that a job runs now."""
+        if not self.pending[task, candidate] and not self.ran[task, candidate]:
+            self.pending[task, candidate] = True
+            self.pending_count += 1
+
+    def withdraw(self, task: int, candidate: int) -> None:
+        """Note that a job does not run any more and has no result."""
+        self.pending_count -= int(self.pending[task, candidate])
+        self.pending[task, candidate] = False
+
+    def finish(self, tasks: Ints, candidates: Ints, losses: Floats, *, free: bool = False) -> None:
+        """Take in the losses of jobs; each job ends once.
+
+        free: these losses were known before, and cost nothing.
+        """
+        self.pending_count -= int(np.count_nonzero(self.pending[tasks, candidates]))
+        self.pending[tasks, candidates] = False
         self.ran[tasks, candidates] = True
+        self._keep(tasks, candidates, _failures_as_nan(losses))
+        if free:
+            self.free[tasks, candidates] = True
+        else:
+            self.used += len(tasks)
+        self.log.append((tasks, candidates))
+
+    def _keep(self, tasks: Ints, candidates: Ints, losses: Losses) -> None:
+        self.losses[tasks, candidates] = losses
         np.fmax.at(self._worst, tasks, losses)
-        self.used += len(tasks)
-        self._progress.step(len(tasks))
 
     def results(self, tasks: Ints, candidates: Ints) -> Floats:
         """Return the losses (tasks, candidates) so far, NaN where a job has not been run.
@@ -100,6 +116,42 @@ class Jobs:
         return losses
 
 
+class RecordedJobs(Jobs):
+    """Jobs whose losses are there as soon as they are asked for.
+
+    evaluate: runs jobs. progress: told of each job. The other arguments are those of `Jobs`.
+    """
+
+    def __init__(
+        self,
+        tasks: int,
+        candidates: Encoded,
+        evaluate: Evaluate,
+        *,
+        budget: int | None = None,
+        possible: Bools | None = None,
+        progress: Progress = SILENT,
+    ) -> None:
+        super().__init__(tasks, candidates, budget=budget, possible=possible)
+        self._evaluate = evaluate
+        self._progress = progress
+
+    def run(self, tasks: Ints, candidates: Ints) -> None:
+        """Run jobs, pair by pair. Jobs that were run before cost nothing."""
+        new = ~self.ran[tasks, candidates]
+        tasks, candidates = tasks[new], candidates[new]
+        if len(tasks) > self.remaining or not self.possible[tasks, candidates].all():
+            raise UsageError(
+                f"jobs must be possible and within the budget, but {len(tasks)} were asked for and "
+                f"{self.remaining} are left: ask for fewer or for other jobs",
+                rule="jobs-within-budget",
+                field="tasks",
+                value=len(tasks),
+            )
+        self.finish(tasks, candidates, self._evaluate(tasks, candidates))
+        self._progress.step(len(tasks))
+
+
 def _failures_as_nan(losses: Floats) -> Losses:
     """The losses as they are kept: models and means know no infinite ones."""
     with np.errstate(over="ignore"):
@@ -109,7 +161,7 @@ def _failures_as_nan(losses: Floats) -> Losses:
 
 def look_up_jobs(
     table: LossTable, budget: int | None = None, *, progress: Progress = SILENT
-) -> Jobs:
+) -> RecordedJobs:
     """Jobs that are looked up in a table.
 
     In a table of shared configurations these are the candidates, and a missing entry is a job that
@@ -123,7 +175,7 @@ def look_up_jobs(
     def look_up(tasks: Ints, candidates: Ints) -> Floats:
         return losses[tasks, candidates].astype(np.float64)
 
-    return Jobs(
+    return RecordedJobs(
         len(table.tasks),
         table.configs,
         look_up,

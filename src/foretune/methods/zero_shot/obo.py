@@ -3,16 +3,21 @@
 Each tree of the forest is one sample of all losses. A configuration is chosen together with the
 location of the portfolio that it would fill, by the improvement it is expected to bring there for
 each job that it still needs; then the task where it is expected to help most.
+
+Any number of jobs may run at the same time. A job that runs need not be paid for again, and counts
+as the forest expects it until it ends.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foretune._base.arrays import Floats, Ints
+from foretune.methods.zero_shot.builder import Builder, Job
 from foretune.methods.zero_shot.jobs import Jobs
 from foretune.methods.zero_shot.panel import panel_of
 from foretune.numerics.forests import grow_trees
@@ -21,8 +26,6 @@ from foretune.numerics.greedy import Aggregate, Picks, greedy
 Samples: TypeAlias = NDArray[np.float32]
 
 TREES = 20
-LARGEST_POOL = 2000
-"""The most candidates to score. If there are more, a random part changes with every forest."""
 GrowForest: TypeAlias = Callable[..., list[Any]]
 """A function such as `grow_trees`."""
 GROWTH = 1.1
@@ -31,44 +34,82 @@ MISSES_BEFORE = 3.0
 """The number of exact predictions that are added to a candidate's own errors in their mean."""
 
 
-def obo(
-    jobs: Jobs, k: int, aggregate: Aggregate, *, seed: int, grow: GrowForest = grow_trees
-) -> Picks:
-    """Spend the budget job by job, then pick k by known and predicted losses."""
-    rng = np.random.default_rng(seed)
-    tasks = panel_of(jobs, rng)
-    _first_jobs(jobs, tasks, rng)
-    while True:
-        pool = _pool(jobs, tasks, rng)
-        belief = LossBelief.of(jobs, tasks, pool, seed=int(rng.integers(2**31)), grow=grow)
-        search = CandidateSearch(jobs, belief, k)
-        for _ in range(max(int((GROWTH - 1.0) * jobs.used), 1)):
-            if not jobs.remaining or not search.step():
-                return _picks(belief, k, aggregate)
+class OfflineBayes(Builder):
+    """Chooses job after job by the forest, and picks k by known and predicted losses."""
+
+    grow: GrowForest = staticmethod(grow_trees)
+    _search: "CandidateSearch | None" = None
+    _seen = 0
+    """How much of the log of jobs the search knows."""
+    _grown_at = 0
+    """The number of jobs that had ended when the forest was grown."""
+
+    @cached_property
+    def tasks(self) -> Ints:
+        """The tasks to work with."""
+        return panel_of(self.jobs, np.random.default_rng(self.seed))
+
+    def next_job(self) -> Job | None:
+        """Return the most promising job. The first ones are random, one on each task."""
+        return self._first_job() or self._up_to_date().best_job()
+
+    def picks(self) -> Picks:
+        """Choose by the mean of all samples."""
+        if not self.jobs.ran[self.tasks].any():
+            return Picks(np.empty(0, dtype=np.int64), np.empty(0))
+        return pick_expected(self._grow_belief(), self.k, self.aggregate)
+
+    def _first_job(self) -> Job | None:
+        """Return a job on a task without any, so that the first forest knows how tasks differ."""
+        begun = (self.jobs.ran | self.jobs.pending)[self.tasks].sum(axis=1)
+        waiting = self.jobs.open[self.tasks]
+        if self.jobs.ran[self.tasks].any():
+            places = np.flatnonzero((begun == 0) & waiting.any(axis=1))
+        else:  # nothing is known that a forest could learn from
+            places = np.flatnonzero(waiting.any(axis=1))
+        if not len(places):
+            return None
+        place = int(places[np.argmin(begun[places])])
+        order = self.random_order(int(self.tasks[place]), 1)
+        if self.first:
+            order[: self.first] = np.roll(order[: self.first], -place)
+        return Job(int(self.tasks[place]), int(order[waiting[place, order].argmax()]))
+
+    def _up_to_date(self) -> "CandidateSearch":
+        """Return a search that knows all jobs. The forest is grown anew from time to time."""
+        ended = int(self.jobs.ran[self.tasks].sum())
+        due = self._grown_at + max(int((GROWTH - 1.0) * self._grown_at), 1)
+        if self._search is None or ended >= due:
+            self._search = CandidateSearch(self.jobs, self._grow_belief(), self.k)
+            self._grown_at, self._seen = ended, len(self.jobs.log)
+        for tasks, candidates in self.jobs.log[self._seen :]:
+            for task, candidate in zip(tasks.tolist(), candidates.tolist(), strict=True):
+                self._search.take_in(task, candidate)
+        self._seen = len(self.jobs.log)
+        self._search.note_pending()
+        return self._search
+
+    def _grow_belief(self) -> "LossBelief":
+        ended = int(self.jobs.ran[self.tasks].sum())
+        rng = np.random.default_rng([self.seed, ended, 2])
+        pool = scored_candidates(self.jobs, self.tasks, rng, most=self.caps.most_candidates)
+        seed = int(rng.integers(2**31))
+        return LossBelief.of(self.jobs, self.tasks, pool, seed=seed, grow=self.grow)
 
 
-def _first_jobs(jobs: Jobs, tasks: Ints, rng: np.random.Generator) -> None:
-    """Run a random candidate on each task, so that the first forest knows how tasks differ."""
-    for task in tasks.tolist():
-        possible = np.flatnonzero(jobs.possible[task])
-        if jobs.remaining and len(possible):
-            jobs.run(np.array([task]), rng.choice(possible, 1))
-
-
-def _pool(
-    jobs: Jobs, tasks: Ints, rng: np.random.Generator, *, largest: int = LARGEST_POOL
-) -> Ints:
-    """Return all candidates, or those with a known loss and random others."""
+def scored_candidates(jobs: Jobs, tasks: Ints, rng: np.random.Generator, *, most: int) -> Ints:
+    """Return all candidates, or those that were begun and random others."""
     n = len(jobs.candidates)
-    if n <= largest:
+    if n <= most:
         return np.arange(n)
-    started = jobs.ran[tasks].any(axis=0)
+    started = (jobs.ran | jobs.pending)[tasks].any(axis=0)
     others = rng.permutation(np.flatnonzero(~started))
-    count = max(largest - int(started.sum()), largest // 2)
+    count = max(most - int(started.sum()), most // 2)
     return np.concatenate([np.flatnonzero(started), others[:count]])
 
 
-def _picks(belief: "LossBelief", k: int, aggregate: Aggregate) -> Picks:
+def pick_expected(belief: "LossBelief", k: int, aggregate: Aggregate) -> Picks:
+    """Pick greedily by the mean of all samples."""
     picks = greedy(belief.samples.mean(axis=0), k, aggregate)
     return Picks(belief.pool[picks.chosen], picks.losses)
 
@@ -154,10 +195,13 @@ class CandidateSearch:
 
     def __init__(self, jobs: Jobs, belief: LossBelief, k: int) -> None:
         self.jobs, self.belief, self.k = jobs, belief, k
-        at = np.ix_(belief.tasks, belief.pool)
-        self.open = jobs.possible[at] & ~jobs.ran[at]
-        """(D, N), the jobs that could be run."""
-        self.never = ~jobs.possible[at]
+        self._at = np.ix_(belief.tasks, belief.pool)
+        self._rows = {task: row for row, task in enumerate(belief.tasks.tolist())}
+        self._columns = {each: column for column, each in enumerate(belief.pool.tolist())}
+        self.open = jobs.open[self._at]
+        """(D, N), the jobs that could be begun."""
+        self.assumed = ~(jobs.possible | jobs.ran)[self._at] | jobs.pending[self._at]
+        """(D, N), the jobs that count as the forest expects: they run now, or cannot be run."""
         self.worst = float(np.nanmax(belief.known))
         self.ceilings = self._ceilings()
         """(k + 1, D), the losses of the portfolio's first l configurations, for l from 0."""
@@ -166,42 +210,52 @@ class CandidateSearch:
         for candidate in range(len(belief.pool)):
             self._sum_up(candidate)
 
-    def step(self) -> bool:
-        """Run the most promising job; return False if none is left."""
+    def best_job(self) -> Job | None:
+        """Return the most promising job; None if none is left."""
         left = self.open.sum(axis=0)
         if not left.any():
-            return False
+            return None
         reached = self.ceilings[1:].sum(axis=1)[:, None]
         gain = np.maximum(reached - self.sums, 0.0).mean(axis=0)
         per_job = np.where(left > 0, gain / np.maximum(left, 1), -1.0)
-        location, candidate = np.unravel_index(np.argmax(per_job), per_job.shape)
-        self._evaluate(self._best_task(int(location), int(candidate)), int(candidate))
-        return True
+        location, candidate = map(int, np.unravel_index(np.argmax(per_job), per_job.shape))
+        task = self._best_task(location, candidate)
+        return Job(int(self.belief.tasks[task]), int(self.belief.pool[candidate]))
+
+    def note_pending(self) -> None:
+        """Take in which jobs have begun, or were given up."""
+        jobs = self.jobs
+        assumed = ~(jobs.possible | jobs.ran)[self._at] | jobs.pending[self._at]
+        if not np.array_equal(assumed, self.assumed):
+            self.open, self.assumed = jobs.open[self._at], assumed
+            self._follow(self._ceilings())
 
     def _best_task(self, location: int, candidate: int) -> int:
         before = self.ceilings[location]
         decrease = np.maximum(before - self.belief.samples[:, :, candidate], 0.0).mean(axis=0)
         return int(np.argmax(np.where(self.open[:, candidate], decrease, -1.0)))
 
-    def _evaluate(self, task: int, candidate: int) -> None:
-        belief = self.belief
-        of_job = belief.tasks[[task]], belief.pool[[candidate]]
-        self.jobs.run(*of_job)
-        loss = float(self.jobs.results(*of_job)[0, 0])
-        self.open[task, candidate] = False
-        belief.learn(task, candidate, loss)
+    def take_in(self, task: int, candidate: int) -> None:
+        """Take in a job that has ended, if it is one of those that are searched."""
+        row, column = self._rows.get(task), self._columns.get(candidate)
+        if row is None or column is None:
+            return
+        loss = float(self.jobs.results(np.array([task]), np.array([candidate]))[0, 0])
+        self.open[row, column] = self.assumed[row, column] = False
+        self.belief.learn(row, column, loss)
         self.worst = max(self.worst, loss)
-        self._sum_up(candidate)
+        self._sum_up(column)
         self._follow(self._ceilings())
 
     def _ceilings(self) -> Floats:
         """The current portfolio is greedy; an evaluation that is still to be made counts worst."""
         known = self.belief.known
-        started = np.flatnonzero(~np.isnan(known).all(axis=0))
+        is_pending = self.assumed & self.jobs.possible[self._at]
+        started = np.flatnonzero((~np.isnan(known) | is_pending).any(axis=0))
         losses = known[:, started]
-        if self.never.any():
+        if self.assumed.any():
             expected = self.belief.samples[:, :, started].mean(axis=0)
-            losses = np.where(self.never[:, started], expected, losses)
+            losses = np.where(self.assumed[:, started], expected, losses)
         losses = np.where(np.isnan(losses), self.worst, losses)
         chosen = greedy(losses, self.k).chosen
         chosen = np.append(chosen, np.repeat(chosen[-1:], self.k - len(chosen)))

@@ -20,6 +20,6 @@ def panel_of(jobs: Jobs, rng: np.random.Generator) -> Ints:
     order = rng.permutation(len(jobs.possible))
     # Where tasks share no configurations, each has only its own: few jobs, and far fewer than 40.
     possible = np.cumsum(jobs.possible[order].sum(axis=1))
-    spent_by = int(np.searchsorted(possible, jobs.remaining)) + 1
-    size = max(jobs.remaining // min(FULL_TRIALS, len(jobs.candidates)), LEAST_TASKS, spent_by)
+    spent_by = int(np.searchsorted(possible, jobs.budget)) + 1
+    size = max(jobs.budget // min(FULL_TRIALS, len(jobs.candidates)), LEAST_TASKS, spent_by)
     return order[:size]

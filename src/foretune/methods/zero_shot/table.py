@@ -97,7 +97,10 @@ class LossTable:
         """
         if len(self.tasks) <= most:
             return self
-        rows = draw_by_name(self.tasks, most, seed)
+        return self.take_tasks(draw_by_name(self.tasks, most, seed))
+
+    def take_tasks(self, rows: Ints) -> "LossTable":
+        """Return the table of these tasks, and the configurations that they have tried."""
         places = np.full(len(self.tasks), -1)
         places[rows] = np.arange(len(rows))
         entries = self.entries.where(places[self.entries.tasks] >= 0)
