@@ -16,7 +16,7 @@ from importlib.util import find_spec
 import numpy as np
 import pandas as pd
 from benchmarks.peers.functions import Function, FunctionProblem, add_ripples, numbers
-from benchmarks.peers.play import played_by
+from benchmarks.peers.play import play_tuner
 from benchmarks.smooth_functions import MethodTuner, best_so_far
 
 from foretune._base.arrays import Floats
@@ -87,7 +87,7 @@ def main() -> None:
         problem = FunctionProblem.of(target, numbers(DIMENSIONS), seed=seed)
         runs = {
             name: best_so_far(
-                played_by(
+                play_tuner(
                     MethodTuner(method, prior, problem.parameters, seed), problem, given.trials
                 ),
                 problem,

@@ -21,7 +21,7 @@ import pandas as pd
 from benchmarks.peers.functions import FAMILIES, FunctionProblem
 from benchmarks.peers.install import python_of
 from benchmarks.peers.objective import Parameter
-from benchmarks.peers.play import ONE_THREAD, ROOT, played_by
+from benchmarks.peers.play import ONE_THREAD, ROOT, play_tuner
 from benchmarks.peers.run import OURS, Contestant
 
 from foretune._base.arrays import Floats
@@ -83,7 +83,7 @@ def run(tuner: Contestant, task: str, seed: int, given: argparse.Namespace, out:
     if tuner.environment == OURS:
         method, problem = METHODS[tuner.peer], FunctionProblem.called(task)
         ours = MethodTuner(method, method.learn(None, seed=0), problem.parameters, seed)
-        played = played_by(ours, problem, given.trials)
+        played = play_tuner(ours, problem, given.trials)
         unfinished = file.with_suffix(".unfinished.npz")
         np.savez(unfinished, **played)  # type: ignore[arg-type]
         unfinished.rename(file)

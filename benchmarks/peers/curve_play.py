@@ -25,15 +25,15 @@ class Work:
     """A trial that a peer begins or continues."""
 
     key: int
-    """Equal for the same trial: it goes on after the step that it has reached."""
+    """The identity of the trial. A known key means that the trial goes on after its last step."""
     row: Floats
     """Its configuration."""
     until: float = math.inf
-    """The step at which it ends in any case."""
+    """The step at which the trial ends in any case."""
 
 
 class CurvePeer(Protocol):
-    """What an adapter makes of a peer: its `PEERS` are makers (problem, seed) by name."""
+    """A peer as its adapter presents it. `PEERS` maps names to makers (problem, seed)."""
 
     def ask(self) -> Work:
         """Return the next trial to run."""

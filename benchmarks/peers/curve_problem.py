@@ -20,7 +20,7 @@ class CurveProblem:
     problem: Problem
     """Its space and configurations; its losses are those at the ends of the curves."""
     offsets: Floats
-    """(n + 1,), where the points of each curve begin, and where the last curve ends."""
+    """(n + 1,): the index at which each curve begins, and the end of the last curve."""
     steps: Floats
     losses: Floats
     """Minimised; NaN where a trial diverged."""

@@ -78,7 +78,7 @@ def hartmann(seed: int) -> Function:
 
 
 def explosion(seed: int) -> Function:
-    """A bowl that explodes at one side, as a training does whose learning rate is too high."""
+    """A bowl that explodes at one side, like training with too high a learning rate."""
     centre = 0.2 + 0.6 * np.random.default_rng(seed).random(5)
 
     def value(x: Floats) -> float:
@@ -89,7 +89,7 @@ def explosion(seed: int) -> Function:
 
 
 def choices(seed: int) -> Function:
-    """A bowl for each of three choices, one of them the lowest; two of six are whole numbers."""
+    """A bowl for each of three choices; one is the lowest. Two of six parameters are integers."""
     rng = np.random.default_rng(seed)
     centres, floors = 0.1 + 0.8 * rng.random((3, 5)), rng.permutation([0.0, 0.1, 0.3])
     steepness = np.exp(0.7 * rng.normal(size=5))
@@ -116,16 +116,16 @@ def needle(seed: int) -> Function:
 
 @dataclass(frozen=True)
 class Family:
-    """Functions of one kind."""
+    """A family of similar functions."""
 
     make: Callable[[int], Function]
     parameters: tuple[Parameter, ...]
     noise: float = 0.0
-    """The standard deviation of what a trial adds to the value."""
+    """The standard deviation of the noise that a trial adds to the value."""
 
 
 def numbers(n: int) -> tuple[Parameter, ...]:
-    """So many parameters between 0 and 1."""
+    """The number of parameters; each lies between 0 and 1."""
     return tuple(Parameter(f"x{place}", "float", 0.0, 1.0, log=False) for place in range(n))
 
 
@@ -150,16 +150,16 @@ FAMILIES = {
 
 @dataclass(frozen=True)
 class FunctionProblem(Problem):
-    """One function of a family; nothing is recorded of it, and there are no past tasks."""
+    """One function of a family, without recorded evaluations or past tasks."""
 
     value: Function
-    """What counts."""
+    """The value that counts in the comparison, without noise."""
     noise: float
     rng: np.random.Generator
 
     @classmethod
     def called(cls, task: str) -> "FunctionProblem":
-        """The function of a name such as `bowl:3`."""
+        """Return the function with a name such as `bowl:3`."""
         name, _, seed = task.partition(":")
         family = FAMILIES[name]
         return cls.of(family.make(int(seed)), family.parameters, family.noise, seed=int(seed))
@@ -168,7 +168,7 @@ class FunctionProblem(Problem):
     def of(
         cls, value: Function, parameters: tuple[Parameter, ...], noise: float = 0.0, *, seed: int
     ) -> "FunctionProblem":
-        """A function of such parameters."""
+        """Return the function with these parameters."""
         return cls(
             task="",
             parameters=parameters,
@@ -183,5 +183,5 @@ class FunctionProblem(Problem):
         )
 
     def loss(self, row: Floats) -> float:
-        """What a trial sees."""
+        """Return the value that a trial sees, with noise."""
         return self.value(row) + self.noise * float(self.rng.standard_normal())

@@ -24,12 +24,12 @@ def describe_install() -> dict[str, dict[str, list[str]]]:
 
 
 def python_of(environments: Path, name: str) -> Path:
-    """The interpreter of one environment."""
+    """Return the interpreter of one environment."""
     return environments / name / "bin" / "python"
 
 
 def install(environments: Path, name: str, packages: dict[str, list[str]]) -> None:
-    """Make the environment anew; its list of versions says that it is whole."""
+    """Make the environment again. Its list of versions, written last, shows that it is whole."""
     shutil.rmtree(environments / name, ignore_errors=True)
     venv.create(environments / name, with_pip=True)
     pip = [str(python_of(environments, name)), "-m", "pip"]
@@ -41,7 +41,7 @@ def install(environments: Path, name: str, packages: dict[str, list[str]]) -> No
 
 
 def main() -> None:
-    """Install the environments named, or all, that are not there yet."""
+    """Install the named environments, or all, unless they exist already."""
     peers = describe_install()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--environments", type=Path, required=True)

@@ -22,7 +22,7 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Parameter:
-    """One hyperparameter; those that have one value only are left out."""
+    """One hyperparameter. Hyperparameters with a single value are left out."""
 
     name: str
     kind: str
@@ -31,15 +31,15 @@ class Parameter:
     high: float
     log: bool
     parents: tuple[tuple[int, tuple[float, ...]], ...] = ()
-    """(place of another parameter, its values that allow this one): all of them must."""
+    """(index of another parameter, its values that allow this one). All conditions must hold."""
 
     @property
     def choices(self) -> int:
-        """How many values it has, if these are counted by index."""
+        """The number of values, if the values are indices."""
         return int(self.high) + 1
 
     def to_unit(self, values: Floats) -> Floats:
-        """Values on [0, 1], on the parameter's own scale."""
+        """Map values to [0, 1] on the parameter's own scale."""
         if self.log:
             scaled = np.log(values / self.low) / np.log(self.high / self.low)
         else:
@@ -48,7 +48,7 @@ class Parameter:
         return unit
 
     def from_unit(self, unit: float) -> float:
-        """The value nearest to a point of [0, 1]."""
+        """Return the value nearest to a point of [0, 1]."""
         if self.log:
             value = self.low * (self.high / self.low) ** unit
         else:
@@ -59,7 +59,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Past:
-    """What was recorded on another task."""
+    """The recorded evaluations of another task."""
 
     values: Floats
     """(n, parameters)"""
@@ -67,34 +67,34 @@ class Past:
     """(n,)"""
 
     def some(self, n: int, seed: int) -> "Past":
-        """At most n of the rows, at random."""
+        """Draw at most n of the rows."""
         rows = np.random.default_rng(seed).permutation(len(self.losses))[:n]
         return Past(self.values[rows], self.losses[rows])
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One task to tune, and what is known of others."""
+    """One task to tune, and the records of other tasks."""
 
     task: str
     parameters: tuple[Parameter, ...]
     """Parents before children."""
     values: Floats
-    """(n, parameters), the recorded configurations that did not fail."""
+    """(n, parameters): the recorded configurations that did not fail."""
     losses: Floats
     """(n,), minimised."""
     past: dict[str, Past]
     experience: str
-    """The file that the task is from, for tuners that read it themselves."""
+    """The file of the experience, for tuners that read it themselves."""
     learnt_from: tuple[str, ...]
-    """The names of all tasks there that may teach, of which `past` may hold a part."""
+    """The names of all tasks in the file that may teach. `past` may hold only a part of them."""
 
     def loss(self, row: Floats) -> float:
-        """The loss of the recorded configuration nearest to one row."""
+        """Return the loss of the recorded configuration nearest to one row."""
         return float(self.losses[self.nearest(row)])
 
     def nearest(self, row: Floats) -> int:
-        """The first recorded configuration with the least squared distance in the unit cube.
+        """Return the first recorded configuration with the least squared distance in the unit cube.
 
         Choices that differ are 1 apart, and so is a value from an inactive parameter.
         """
@@ -111,7 +111,7 @@ class Problem:
         return int(distance.argmin())
 
     def settled(self, row: Floats) -> Floats:
-        """The row without the values of parameters that the others make inactive."""
+        """Return the row without the values of inactive parameters."""
         settled = np.array(row, dtype=np.float64)
         for place, parameter in enumerate(self.parameters):
             if any(settled[parent] not in allowed for parent, allowed in parameter.parents):
@@ -119,7 +119,7 @@ class Problem:
         return settled
 
     def filled(self, values: Floats) -> Floats:
-        """Rows (n, parameters) in which inactive parameters have the middle of their range."""
+        """Return rows (n, parameters), inactive parameters in the middle of their range."""
         middle = [parameter.from_unit(0.5) for parameter in self.parameters]
         return np.where(np.isnan(values), middle, values)
 

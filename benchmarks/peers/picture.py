@@ -1,4 +1,4 @@
-"""The average rank of several tuners over trials, on all tasks that every one of them has played.
+"""Draw the average rank of several tuners over trials, on the tasks that all of them have played.
 
     python -m benchmarks.peers.picture xgboost-peers.parquet zap-peers.parquet \\
         --tuners auto,optuna-tpe,random -o ranks.png
@@ -28,7 +28,7 @@ COLOURS = ("#d1495b", "#3b7ddd", "#e8a33d", "#2f9e77", "#8f63c7", "#5a5a5a", "#b
 
 
 def ranks(results: Sequence[Results], tuners: Sequence[str]) -> Floats:
-    """(tuners, tasks, trials), over the suites that all of them have played."""
+    """Return the losses (tuners, tasks, trials) on the suites that all tuners have played."""
     found = []
     for part in results:
         try:
@@ -45,7 +45,7 @@ def ranks(results: Sequence[Results], tuners: Sequence[str]) -> Floats:
 
 
 def draw(ranked: Floats, tuners: Sequence[str], path: Path) -> None:
-    """Draw the ranks, the best on top."""
+    """Draw the ranks with the best at the top."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(8.0, 4.5), layout="constrained")
@@ -61,7 +61,7 @@ def draw(ranked: Floats, tuners: Sequence[str], path: Path) -> None:
 def draw_lines(
     axes: "Axes", tuners: Sequence[str], bands: tuple[Floats, Floats, Floats], heights: Floats
 ) -> None:
-    """One line a tuner over the trials, named at its end, at its height; the first is ours.
+    """Draw one line for each tuner over the trials, with its name at the end. The first is ours.
 
     bands: the lower edge, the middle and the upper edge, each (tuners, trials).
     """
@@ -89,7 +89,7 @@ def draw_lines(
 
 
 def apart(heights: Floats, least: float) -> Floats:
-    """The heights of labels, moved on where they would overlap."""
+    """Return the heights of labels, moved apart if they would overlap."""
     moved = heights.copy()
     order = np.argsort(heights)
     for above, below in pairwise(order):
@@ -98,7 +98,7 @@ def apart(heights: Floats, least: float) -> Floats:
 
 
 def main() -> None:
-    """Draw, and say how many tasks there were."""
+    """Draw the figure, and print the number of tasks."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", nargs="+", type=Path)
     parser.add_argument("--tuners", required=True, metavar="A,B,C", help="ours first")

@@ -22,33 +22,33 @@ ONE_THREAD = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
     "JAX_PLATFORMS": "cpu",
 }
-"""What the environment of a run says, so that all are timed alike."""
+"""The environment variables of a run. They are the same for all, so that times compare."""
 
 
 class Tuner(Protocol):
-    """What an adapter makes of a peer: its `PEERS` are makers (problem, seed, trials) by name."""
+    """A peer as its adapter presents it. `PEERS` maps names to makers (problem, seed, trials)."""
 
     def ask(self) -> Floats:
-        """The next row to try; values of inactive parameters are ignored."""
+        """Return the next row to try. Values of inactive parameters are ignored."""
 
     def tell(self, row: Floats, loss: float) -> None:
-        """What the row gave."""
+        """Take in the loss of a row."""
 
 
 def play(problem: Problem, module: str, peer: str, seed: int, trials: int) -> dict[str, Floats]:
-    """As `played_by`, by an adapter's peer; making the tuner is timed apart."""
+    """Make a peer of an adapter and play it. The time to make the tuner is measured apart."""
     start = process_time()
     tuner: Tuner = importlib.import_module(module).PEERS[peer](problem, seed, trials)
     learn_seconds = process_time() - start
-    played = played_by(tuner, problem, trials)
+    played = play_tuner(tuner, problem, trials)
     return {**played, "learn_seconds": np.array(getattr(tuner, "learn_seconds", learn_seconds))}
 
 
-def played_by(tuner: Tuner, problem: Problem, trials: int) -> dict[str, Floats]:
-    """The losses, the rows and the seconds of each trial.
+def play_tuner(tuner: Tuner, problem: Problem, trials: int) -> dict[str, Floats]:
+    """Play a tuner, and return the losses, the rows and the seconds of each trial.
 
-    Telling a loss counts to the next suggestion. Seconds are those of the processor, so that what
-    else the machine does is not counted.
+    The time to tell a loss belongs to the next suggestion. Seconds are processor time, which other
+    work on the machine hardly changes.
     """
     losses, seconds = np.empty(trials), np.empty(trials)
     rows = np.empty((trials, len(problem.parameters)))
@@ -63,7 +63,7 @@ def played_by(tuner: Tuner, problem: Problem, trials: int) -> dict[str, Floats]:
 
 
 def main() -> None:
-    """Write what was played as one NPZ file, whole or not at all."""
+    """Write the run as one NPZ file in one step."""
     given, module, peer, seed, trials, out = sys.argv[1:]
     problem = Problem.load(Path(given)) if given.endswith(".npz") else FunctionProblem.called(given)
     played = play(problem, module, peer, int(seed), int(trials))

@@ -14,12 +14,12 @@ from foretune.space.parameters import Kind
 from foretune_lab.bench.pools import TaskPool, pool_of
 
 PAST_ROWS, PAST_TASKS = 5_000, 100
-"""At most so many rows of at most so many past tasks are handed to peers, drawn at random among
+"""The limits on past rows and past tasks that peers get. Both are drawn at random among
 the tasks that have a success: recorded failures are left out."""
 
 
 def problem_of(experience: Experience, file: Path, split: Split, task: str) -> Problem:
-    """One held-out task of the split, with what its other tasks recorded."""
+    """Make the problem of one held-out task, with the records of the other tasks of the split."""
     learnt_from = split.train + split.validation
     columns = [place for place, p in enumerate(experience.space.parameters) if p.size > 1]
     values, losses = _recorded(pool_of(experience, task), columns)
@@ -62,7 +62,7 @@ def list_parameters(space: Space, columns: list[int]) -> Iterator[Parameter]:
 
 
 def _parents(space: Space, columns: list[int]) -> dict[str, list[tuple[int, tuple[float, ...]]]]:
-    """By child: the places of its parents among `columns`, and the values that allow it."""
+    """Return for each child the indices of its parents, and their values that allow it."""
     parameters = {p.name: (place, p) for place, p in enumerate(space.parameters)}
     found: dict[str, list[tuple[int, tuple[float, ...]]]] = {}
     for condition in space.config_space.conditions:

@@ -1,4 +1,4 @@
-"""Foretune and its peers on recorded tables, each in its own environment.
+"""Play Foretune and its peers on recorded tables, each in its own environment.
 
     python -m benchmarks.peers.run xgboost.parquet --peers auto,optuna-tpe,smac \\
         --environments DIR --seeds 2 --trials 50 --out xgboost-peers.parquet
@@ -39,19 +39,19 @@ from foretune_lab.bench.starts import Start, seed_on_task
 OURS = "foretune"
 START = Start.parse("none")
 LAST_LINES = 2_000
-"""So many characters are kept of what a failed run said."""
+"""The number of characters that are kept of the output of a failed run."""
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """A tuner under the name that it has in the results."""
+    """A tuner, by its name in the results."""
 
     name: str
     environment: str
 
     @classmethod
     def called(cls, name: str) -> "Contestant":
-        """`auto@TAG` is `auto`, learnt and played anew for the sake of a newer Foretune."""
+        """Return the name of the method. `auto@TAG` is `auto` again, learnt by another Foretune."""
         plain = name.split("@", maxsplit=1)[0]
         for environment, content in describe_install().items():
             if plain in content["peers"]:
@@ -60,41 +60,41 @@ class Contestant:
 
     @property
     def peer(self) -> str:
-        """What its adapter calls it."""
+        """The name that its adapter uses."""
         return self.name.split("@")[0]
 
     @property
     def module(self) -> str:
-        """Its adapter."""
+        """The module of its adapter."""
         return f"benchmarks.peers.adapters.{self.environment.replace('-', '_')}"
 
 
 @dataclass(frozen=True)
 class Played:
-    """The folder of what was played so far, beside the results."""
+    """The folder of the runs so far, beside the results."""
 
     folder: Path
 
     @property
     def settings(self) -> Path:
-        """Where it is written what all runs have in common."""
+        """The file of the settings that all runs share."""
         return self.folder / "settings.json"
 
     @property
     def runs(self) -> list[Path]:
-        """The runs so far."""
+        """The folder of the runs so far."""
         return sorted((self.folder / "runs").glob("*/*.npz"))
 
     def run(self, name: str, task: str, seed: int) -> Path:
-        """Where one run is written."""
+        """Return the file of one run."""
         return self.folder / "runs" / name / f"{task}-{seed}.npz"
 
     def problem(self, task: str) -> Path:
-        """Where one task stands as a plain problem."""
+        """Return the file of one task as a plain problem."""
         return self.folder / "problems" / f"{task}.npz"
 
     def priors(self, name: str) -> Path:
-        """Where Foretune keeps what it learnt under one name."""
+        """Return the folder in which Foretune keeps the prior of one name."""
         return self.folder / "priors" / name
 
 
@@ -108,7 +108,7 @@ def main() -> None:
 
 
 def play_all(given: argparse.Namespace) -> None:
-    """What the command asks for."""
+    """Read the arguments of the command."""
     experience = Experience.open(given.experience)
     experience = experience.with_metrics([experience.metrics[0].name])
     tasks = given.tasks.split(",") if given.tasks else None
@@ -159,7 +159,7 @@ def _settings(experience: Experience, given: argparse.Namespace) -> ReplaySettin
 
 
 def keep_settings(settings: ReplaySettings, played: Played) -> None:
-    """Write down what all runs of a folder have in common, and refuse what differs from it.
+    """Write the settings that all runs of a folder share, and refuse settings that differ.
 
     The name of the suite may change: it stands in the results alone, which are written anew.
     """
@@ -189,7 +189,7 @@ def _write_settings(settings: ReplaySettings, out: Path) -> None:
 
 
 def seed_of(task: str, seed: int) -> int:
-    """The seed that a tuner gets: of 31 bits, which is what all of them take."""
+    """Return the seed of a tuner. It has 31 bits, which all tuners accept."""
     return seed_on_task(seed, task) >> 1
 
 
@@ -246,7 +246,7 @@ def _play(
 def _collect(
     experience: Experience, settings: ReplaySettings, played: Played, out: Path, tasks: int
 ) -> None:
-    """All runs so far in one file."""
+    """Write all runs so far into one file."""
     runs = list(_runs(played.runs))
     if not runs:
         return

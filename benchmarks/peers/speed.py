@@ -1,4 +1,4 @@
-"""Seconds of one suggestion after 100 trials, of Foretune, HEBO and BoTorch, in turns.
+"""Measure the seconds of one suggestion after 100 trials: Foretune, HEBO and BoTorch in turns.
 
     python -m benchmarks.peers.speed xgboost-peers.played/problems/a6a.npz --environments DIR
 
@@ -27,7 +27,7 @@ TRIALS, ASKS = 100, 5
 
 
 def measure(problem: Problem, environment: str, peer: str) -> float:
-    """The median of the asks."""
+    """Return the median seconds of an ask."""
     adapter = importlib.import_module(f"benchmarks.peers.adapters.{environment}")
     makers = getattr(adapter, "POOLED", adapter.PEERS)
     tuner = makers[peer](problem, 0, TRIALS)
@@ -43,7 +43,7 @@ def measure(problem: Problem, environment: str, peer: str) -> float:
 
 
 def main() -> None:
-    """One process a contestant."""
+    """Run one process for each tuner."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("problem", type=Path)
     parser.add_argument("--environments", type=Path, required=True)

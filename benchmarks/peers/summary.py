@@ -1,12 +1,12 @@
-"""How one tuner stands against all others: tables of results that `run.py` has written.
+"""Compare one tuner with all others by the results that `run.py` has written.
 
     python -m benchmarks.peers.summary xgboost-peers.parquet fcnet-peers.parquet --ours auto
 
-For every other tuner: the share of tasks on which ours has the lower loss after some trials (a tie
-counts half); in brackets the share on which the better of the two runs would have, which is what
-could be had for twice the trials, in hindsight; how many trials ours needs to reach what the other
-has in the end (the median over tasks), how many different losses the other met in a run, and the
-seconds of its suggestions. Losses are means over the seeds that both have.
+The table has a row for every other tuner. It shows the share of tasks on which ours has the lower
+loss after some trials; a tie counts half. In brackets is the same share for the better of the two
+runs, which would cost twice the trials. Then come the trials that ours needs to reach the other's
+last result (the median over tasks), the number of different losses that the other met in a run,
+and the seconds of its suggestions. Losses are means over the seeds that both have.
 """
 
 import argparse
@@ -25,33 +25,33 @@ from foretune_lab.bench.shared_grid import RUN
 
 @dataclass(frozen=True)
 class Duel:
-    """Ours and another on the tasks of one suite, as mean losses (tasks, trials)."""
+    """The mean losses (tasks, trials) of our tuner and of another one on the tasks of one suite."""
 
     ours: Floats
     theirs: Floats
     better: Floats
-    """Of the better one of each two runs."""
+    """The mean losses (tasks, trials) of the better of the two runs of each seed."""
     seeds: int
     seconds: float
-    """Of a suggestion of the other."""
+    """The seconds of a suggestion of the other tuner."""
     different: float
-    """Losses that the other met in a run: a tuner that comes back to where it was meets few."""
+    """The number of different losses in a run of the other tuner; few if it repeats itself."""
 
     def ahead(self, trials: int) -> Floats:
-        """(tasks,): 1 where ours is ahead, 0 where the other is, a half where they are level."""
+        """Return (tasks,): 1 where ours is ahead, 0 where the other is, 0.5 if they are level."""
         return _ahead(self.ours[:, trials - 1], self.theirs[:, trials - 1])
 
     def together(self, trials: int) -> Floats:
-        """(tasks,): as `ahead`, if ours were the better one of each two runs."""
+        """Return the same as `ahead`, as if both tuners ran and the better one counted as ours."""
         return _ahead(self.better[:, trials - 1], self.theirs[:, trials - 1])
 
     @property
     def trials(self) -> int:
-        """How long both searched."""
+        """The number of trials of both."""
         return self.ours.shape[1]
 
     def needed(self) -> Floats:
-        """(tasks,): trials until ours is as good as the other at its end; infinite if never."""
+        """Return (tasks,): trials until ours equals the other's last result; infinite if never."""
         reached = self.ours <= self.theirs[:, -1:]
         return np.where(reached.any(axis=1), reached.argmax(axis=1) + 1.0, np.inf)
 
@@ -61,7 +61,7 @@ def _ahead(ours: Floats, theirs: Floats) -> Floats:
 
 
 def duel(results: Results, ours: str, other: str) -> Duel:
-    """The two on the tasks and seeds that both have."""
+    """Compare the two tuners on the tasks and seeds that both have played."""
     curves = curves_of(results, [ours, other])
     runs = np.where(np.isnan(curves.best), np.inf, curves.best)
     both = runs.min(axis=0, keepdims=True)
@@ -77,14 +77,15 @@ def duel(results: Results, ours: str, other: str) -> Duel:
 
 
 def different_losses(results: Results, name: str) -> float:
-    """How many different losses a tuner meets in a run, on average."""
+    """Return the average number of different losses in a run of a tuner."""
     rows = results.rows[results.rows["method"] == name]
     return float(rows.groupby(RUN)["value"].nunique().mean())
 
 
 def table(results: Sequence[Results], ours: str, at: Sequence[int]) -> str:
-    """One row a tuner, over the tasks of all suites that it has runs on; where there are several
-    suites, also the per cent of the tasks of each.
+    """Make a table with one row for each tuner, over the tasks of all suites that it has played.
+
+    If there are several suites, it also has the percentages of each.
     """
     names = {str(name) for part in results for name in part.rows["method"].unique()}
     suites = [part.settings.suite for part in results] if len(results) > 1 else []
@@ -107,7 +108,7 @@ def table(results: Sequence[Results], ours: str, at: Sequence[int]) -> str:
 
 
 def _duel(part: Results, ours: str, other: str) -> Duel | None:
-    """None where the two share no run."""
+    """Compare two tuners; return None if they share no run."""
     try:
         return duel(part, ours, other)
     except UsageError:
@@ -132,7 +133,7 @@ def _cells(duels: Sequence[Duel], at: Sequence[int]) -> list[str]:
 
 
 def _in_per_cent(duel: Duel | None, at: Sequence[int]) -> str:
-    """The shares of one suite, without a sign; empty where nothing was played."""
+    """Return the percentages of one suite; empty if nothing was played."""
     if duel is None:
         return ""
     return " ".join(f"{100 * duel.ahead(n).mean():.0f}" for n in at if n <= duel.trials)

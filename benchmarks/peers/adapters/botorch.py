@@ -71,7 +71,7 @@ class BotorchTuner:
         return cube
 
     def _fixed(self, row: Floats) -> dict[int, float]:
-        """The columns of choices, and of other whole numbers, at the values of a row."""
+        """Fix the columns of choices and of other whole numbers at the values of a row."""
         cube, column = self._cube(row), 0
         fixed: dict[int, float] = {}
         for parameter in self._problem.parameters:
@@ -93,7 +93,7 @@ class BotorchTuner:
         return np.array(row)
 
     def _cube(self, row: Floats) -> Floats:
-        """One-hot choices; an inactive parameter stands in the middle, or has no choice at all."""
+        """Encode choices one-hot. An inactive parameter is in the middle, or has no choice."""
         parts = []
         for parameter, value in zip(self._problem.parameters, row, strict=True):
             if parameter.kind == "categorical":
@@ -106,4 +106,4 @@ class BotorchTuner:
 
 PEERS = {"botorch": BotorchTuner}
 POOLED = {"botorch": partial(BotorchTuner, pooled=True)}
-"""The same among the recorded configurations."""
+"""The same tuner, choosing among the recorded configurations."""

@@ -17,7 +17,7 @@ from ConfigSpace import (
 
 
 def space_of(problem: Problem, seed: int, *, conditional: bool) -> ConfigurationSpace:
-    """Names are places, because names of the table may hold what a peer refuses."""
+    """Make the space. Its names are numbers, because a peer may refuse names of the table."""
     space = ConfigurationSpace(seed=seed)
     made = [_hyperparameter(f"p{i}", p) for i, p in enumerate(problem.parameters)]
     if hasattr(space, "add"):
@@ -30,13 +30,13 @@ def space_of(problem: Problem, seed: int, *, conditional: bool) -> Configuration
 
 
 def row_of(problem: Problem, configuration: Any) -> Floats:
-    """What a Configuration holds; NaN for what it lacks."""
+    """Return the row of a Configuration, with NaN for what it lacks."""
     plain = dict(configuration)
     return np.array([float(plain.get(f"p{i}", np.nan)) for i in range(len(problem.parameters))])
 
 
 def configuration_of(problem: Problem, space: ConfigurationSpace, row: Floats) -> Configuration:
-    """A row as a Configuration of the space."""
+    """Return a row as a Configuration of the space."""
     values = {
         f"p{i}": float(value) if parameter.kind == "float" else int(value)
         for i, (parameter, value) in enumerate(zip(problem.parameters, row, strict=True))

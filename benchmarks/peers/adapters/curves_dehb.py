@@ -44,7 +44,7 @@ class DehbTuner:
         return Work(key, row, float(str(self._job["fidelity"])))
 
     def report(self, work: Work, tick: int, loss: float) -> bool:
-        """DEHB sees the last step only."""
+        """Go on, because DEHB sees the last step only."""
         del work, tick, loss
         return True
 

@@ -40,7 +40,7 @@ class NepsAsha:
         return Work(number, np.array(row), float(config[STEP]))
 
     def report(self, work: Work, tick: int, loss: float) -> bool:
-        """NePS sees the last step only."""
+        """Go on, because NePS sees the last step only."""
         del work, tick, loss
         return True
 

@@ -14,7 +14,7 @@ from smac import MultiFidelityFacade, Scenario
 from smac.runhistory.dataclasses import TrialInfo, TrialValue
 
 MANY = 100_000
-"""More trials than a run can pay for."""
+"""The number of trials; more than the budget of a run allows."""
 
 
 class SmacHyperband:
@@ -50,7 +50,7 @@ class SmacHyperband:
         return Work(key, row_of(self._problem, self._asked.config), float(self._asked.budget))
 
     def report(self, work: Work, tick: int, loss: float) -> bool:
-        """SMAC sees the last step only."""
+        """Go on, because SMAC sees the last step only."""
         del work, tick, loss
         return True
 

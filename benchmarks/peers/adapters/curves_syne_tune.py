@@ -60,7 +60,7 @@ class SyneTuneScheduler:
         return True
 
     def end(self, work: Work, tick: int, loss: float, complete: bool) -> None:
-        """The scheduler has stopped a trial at its last step before this."""
+        """Do nothing, because the scheduler has stopped the trial at its last step."""
 
 
 PEERS = {

@@ -62,7 +62,7 @@ class ForetuneTuner:
 
 
 def _learnt(chosen: Method, experience: Experience, problem: Problem) -> tuple[Prior, float]:
-    """The prior, and the seconds that learning it took when it was learnt."""
+    """Return the prior, and the seconds in which it was learnt."""
     if not chosen.transfers:
         return chosen.learn(None, seed=0), 0.0
     tasks = hashlib.sha256("\n".join(problem.learnt_from).encode()).hexdigest()[:12]
@@ -88,4 +88,4 @@ def _maker(name: str, *, pooled: bool = False) -> Callable[[Problem, int, int], 
 
 PEERS = {name: _maker(name) for name in METHODS}
 POOLED = {name: _maker(name, pooled=True) for name in METHODS}
-"""The same among the recorded configurations."""
+"""The same tuner, choosing among the recorded configurations."""

@@ -70,7 +70,7 @@ class Portfolio:
 
 
 def _best_of_all(problem: Problem) -> Floats:
-    """The best rows of each past task, as many of each, no row twice."""
+    """Return the best rows of the past tasks, equally many of each, and no row twice."""
     each = -(-PORTFOLIO_CANDIDATES // len(problem.past))
     best = [past.values[np.argsort(past.losses)[:each]] for past in problem.past.values()]
     return np.unique(np.concatenate(best), axis=0)
