@@ -26,7 +26,7 @@ def kept_files(tmp_path: Path) -> list[Path]:
     return sorted((tmp_path / "cache" / "things").iterdir())
 
 
-def test_what_was_made_is_not_made_again():
+def test_existing_objects_are_not_made_again():
     made: list[str] = []
     assert [made_of(made), made_of(made)] == ["learnt", "learnt"]
     assert len(made) == 1
@@ -68,7 +68,7 @@ def test_nothing_is_kept_of_none(tmp_path: Path):
     )
 
 
-def test_what_is_forgotten_is_made_again(tmp_path: Path):
+def test_forgetting_one_kind_keeps_the_others(tmp_path: Path):
     made: list[str] = []
     made_of(made)
     forget("other things")

@@ -36,7 +36,7 @@ def test_every_block_shows_something(session: dict[str, Any]) -> None:
     assert all(session["said"].values())
 
 
-def test_what_the_page_says_of_its_blocks_holds(session: dict[str, Any]) -> None:
+def test_the_results_that_the_page_shows_are_true(session: dict[str, Any]) -> None:
     first_error = float(session["said"]["Start from past runs"].split()[-1])
     losses = [told.losses for told in session["optimizer_of_two"].front]
     assert first_error < 0.5  # of a random one, more than one

@@ -38,7 +38,7 @@ def test_trials_of_a_described_task_are_scored_by_rank() -> None:
     assert trial_shares(Target(SPACE, meta_features={"log_rows": 2.0})) is midrank_shares
 
 
-def test_of_large_tasks_a_fair_share_is_drawn_at_random_and_always_the_same() -> None:
+def test_large_tasks_are_sampled_fairly_and_reproducibly() -> None:
     limits = ReadLimits(most=40, least=5)
     large, small = fair_shares([1000, 10], limits)
     assert len(set(large.tolist())) == 20

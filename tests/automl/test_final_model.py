@@ -145,7 +145,7 @@ def test_predictions_that_are_no_numbers_have_no_part_in_it(
 
 
 @pytest.mark.parametrize("room", [1, 2**30])
-def test_where_predictions_are_large_a_blend_is_chosen_among_fewer_trials(
+def test_large_predictions_limit_the_trials_of_a_blend(
     plan: FitPlan, table: Table, trials: list[Trial], tmp_path, room: int
 ) -> None:
     rows = _held(plan)
@@ -166,7 +166,7 @@ def test_predictions_of_a_regression_count_in_double_precision(
 
 
 @pytest.mark.parametrize(("seconds", "joins"), [(20.0, False), (1.0, True)])
-def test_what_takes_too_long_on_all_rows_does_not_join_the_best(
+def test_pipelines_too_slow_on_all_rows_do_not_join_the_best(
     plan: FitPlan,
     table: Table,
     trials: list[Trial],
@@ -204,7 +204,7 @@ class Unlucky(FitWorkers):
 
 
 @pytest.mark.parametrize("slow", [True, False])
-def test_what_takes_long_is_left_to_workers(
+def test_slow_fits_are_left_to_workers(
     plan: FitPlan, table: Table, trials: list[Trial], tmp_path: Path, slow: bool
 ) -> None:
     workers = Unlucky(2, tmp_path)
@@ -232,7 +232,7 @@ class UnableWorkers(FitWorkers):
         raise ForetuneError("a worker process ended while starting")
 
 
-def test_what_no_worker_fits_is_fitted_here(
+def test_pipelines_that_no_worker_fits_are_fitted_in_process(
     plan: FitPlan, table: Table, trials: list[Trial], tmp_path: Path
 ) -> None:
     told = [replace(trial, seconds=100.0) for trial in trials]
@@ -277,7 +277,7 @@ def _slow(plan: FitPlan, trials: list[Trial], *seconds: float) -> list[Trial]:
     ]
 
 
-def test_what_is_ready_beside_a_best_that_is_lost_is_fitted_once(
+def test_ready_members_are_fitted_once_if_the_best_is_lost(
     plan: FitPlan, table: Table, trials: list[Trial], tmp_path: Path
 ) -> None:
     told, blending = _slow(plan, trials, 9.0, 9.0, 9.0), BlendOptions(3, tmp_path)
@@ -373,7 +373,7 @@ def test_a_trial_of_an_unknown_time_is_not_passed_over(
     assert build_model(plan, table, told, target="class", limits=_until(60.0)).best is told[0]
 
 
-def test_what_joins_the_best_is_not_waited_for_when_the_time_is_over(
+def test_members_beside_the_best_are_not_awaited_after_the_time(
     plan: FitPlan, table: Table, trials: list[Trial], tmp_path: Path
 ) -> None:
     """The best takes all of it; a second one that is quick would be in time."""
@@ -493,7 +493,7 @@ def test_numbers_with_a_large_offset_are_kept_whole(tmp_path) -> None:
     np.testing.assert_array_equal(np.load(predictions_path(tmp_path, {"a": 1})), predicted)
 
 
-def test_what_cannot_learn_from_all_rows_is_left_out_and_named(
+def test_pipelines_that_cannot_learn_from_all_rows_are_named_and_left_out(
     plan: FitPlan, table: Table, trials: list[Trial], tmp_path
 ) -> None:
     blending = BlendOptions(3, tmp_path)
@@ -554,7 +554,7 @@ def test_the_next_best_stands_in_for_the_best_where_that_cannot_be_fitted(
     assert len(fit.begun) == 1 + len(made.members)
 
 
-def test_where_no_trial_can_be_fitted_it_is_a_mistake_with_a_remedy(
+def test_an_error_with_a_remedy_if_no_trial_can_be_fitted(
     plan: FitPlan, table: Table, trials: list[Trial], tmp_path
 ) -> None:
     limits, blending = FitLimits(fit=Unable.to_fit(*trials)), BlendOptions(3, tmp_path)

@@ -99,7 +99,7 @@ def test_the_model_of_an_earlier_fit_of_the_same_table_is_not_replaced(tmp_path:
     assert model.about == {"task": "this table"}
 
 
-def test_what_fails_or_takes_too_long_gives_nothing() -> None:
+def test_failing_and_slow_functions_return_nothing() -> None:
     assert call_within(10.0, lambda: 3) == 3
     assert call_within(10.0, lambda: 1 // 0) is None
     assert call_within(0.05, lambda: time.sleep(5.0)) is None

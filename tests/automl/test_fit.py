@@ -244,7 +244,7 @@ def test_a_test_table_may_have_gaps_in_a_target_of_whole_numbers() -> None:
         rows_with_target(frame.astype({"y": "Int64"}), "y", Task.CLASSIFICATION, ("0", "2"))
 
 
-def test_where_all_trials_fail_the_reasons_are_given_and_advice_that_works(tmp_path) -> None:
+def test_if_all_trials_fail_the_reasons_and_advice_are_shown(tmp_path) -> None:
     """Failed trials count: without the advice, raised limits would change nothing."""
     few = replace(job(tmp_path, trials=1, trial_memory=1), executor=HERE)
     with refuses("no-trial-succeeded", value=1) as failed:

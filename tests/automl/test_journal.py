@@ -23,7 +23,7 @@ def test_lines_come_back_as_they_were(path):
     assert Journal(path).evaluations == [FIRST, SECOND]
 
 
-def test_what_a_kill_leaves_at_any_byte_is_the_whole_lines(path):
+def test_a_kill_at_any_byte_leaves_whole_lines(path):
     content = path.read_bytes()
     ends = [i + 1 for i, byte in enumerate(content) if byte == ord("\n")]
     for length in range(len(content) + 1):

@@ -38,7 +38,7 @@ def test_one_of_many_classes_is_not_rare_for_that() -> None:
     assert make_plan(table(list("uvwxyz") * 10), FitOptions()).shares == ()
 
 
-def test_of_few_numbers_every_fold_has_three() -> None:
+def test_every_fold_has_three_rows_if_there_are_few_numbers() -> None:
     assert (
         make_plan(table(np.linspace(0.0, 1.0, 10), Task.REGRESSION), FitOptions()).protocol.folds
         == 3
@@ -95,7 +95,7 @@ def test_a_metric_for_another_task_is_refused() -> None:
         make_plan(table(["u", "v"] * 20), FitOptions(metric="r2"))
 
 
-def test_what_cannot_be_computed_is_known_before_the_first_trial() -> None:
+def test_undefined_metrics_are_refused_before_the_first_trial() -> None:
     few = table([1.5] + [0.0] * 2999, Task.REGRESSION)
     with refuses("metric-of-equal-targets", value="r2"):
         make_plan(few, FitOptions(refit=True))

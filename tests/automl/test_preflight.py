@@ -41,7 +41,7 @@ def test_a_folder_keeps_the_model_of_one_target(tmp_path, table) -> None:
         check_ready(FitOptions(), folder, FitData(table, "letter"))
 
 
-def test_what_is_no_model_is_in_nobodys_way(tmp_path, table) -> None:
+def test_other_files_do_not_block_a_model(tmp_path, table) -> None:
     folder = FitFolder(tmp_path)
     folder.model.write_bytes(b"half a mod")
     check_ready(FitOptions(), folder, FitData(table, "class"))

@@ -96,7 +96,7 @@ main()
     ("hangup", "words"),
     [("DFL", ["SIGTERM"]), ("DFL", ["SIGHUP"]), ("IGN", ["SIGHUP", "SIGTERM"])],
 )
-def test_whoever_ends_the_process_stops_it_as_ctrl_c_does(hangup, words) -> None:
+def test_ending_the_process_stops_it_like_ctrl_c(hangup, words) -> None:
     """hangup: what SIGHUP does beforehand, whoever runs the tests; under nohup it is ignored."""
     command = [sys.executable, "-c", WAITS.replace("{hangup}", hangup), "wait"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -137,7 +137,7 @@ def test_an_edited_space_outlives_the_next_import(foretune, experience: Path) ->
 
 
 @pytest.mark.parametrize("source", ["runs.parquet", "same.parquet", "sqlite:///runs.parquet"])
-def test_what_is_read_is_not_written_over(foretune, tmp_path: Path, monkeypatch, source) -> None:
+def test_the_input_is_not_overwritten(foretune, tmp_path: Path, monkeypatch, source) -> None:
     monkeypatch.chdir(tmp_path)
     pd.DataFrame(ROWS).to_parquet("runs.parquet")
     Path("same.parquet").symlink_to("runs.parquet")

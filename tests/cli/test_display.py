@@ -46,7 +46,7 @@ def test_after_earlier_trials_the_first_new_one_needs_no_line(capsys):
     assert capsys.readouterr().err.splitlines() == ["1 of 3 trials: best loss 2"]
 
 
-def test_what_had_ended_before_counts_and_is_told_in_one_line(capsys):
+def test_trials_that_ended_before_count_and_are_told_in_one_line(capsys):
     lines = Lines([LOSS], 4)
     for number, loss in enumerate([2.0, 1.0]):
         lines.trial_ended(trial(number, loss))

@@ -84,7 +84,7 @@ def test_there_is_much_to_type() -> None:
     assert len(exemplified()) > 20
 
 
-def test_what_is_none_is_noticed() -> None:
+def test_unknown_commands_and_options_are_noticed() -> None:
     with pytest.raises(click.NoSuchOption):
         understand(["fit", "a.csv", "--tarket", "y"])
     with pytest.raises(AssertionError, match="no command 'fiit'"):

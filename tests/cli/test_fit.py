@@ -310,7 +310,7 @@ def test_trials_are_told_of_also_where_none_succeeded(fit_with) -> None:
     assert "None of 3 trials succeeded." in Path("train-foretune/report.html").read_text()
 
 
-def test_what_stands_in_for_the_best_trial_is_not_called_the_best(fit_with) -> None:
+def test_a_substitute_of_the_best_trial_is_not_called_the_best(fit_with) -> None:
     begun = []
 
     def fails_once(config: object, *given: object, **named: object) -> Member:

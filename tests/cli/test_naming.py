@@ -37,7 +37,7 @@ def test_a_list_without_a_name_is_refused(typed: str) -> None:
 
 
 @given(st.lists(NAMES.map(str.strip).filter(bool), min_size=1))
-def test_what_a_csv_file_would_hold_is_read_back(names: list[str]) -> None:
+def test_names_are_read_back_as_from_a_csv_file(names: list[str]) -> None:
     line = io.StringIO()
     csv.writer(line, quoting=csv.QUOTE_ALL).writerow(names)
     assert names_in(line.getvalue()) == tuple(names)

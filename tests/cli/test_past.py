@@ -146,7 +146,7 @@ def test_studies_that_do_not_fit_are_counted_and_one_is_named_for_each_reason(he
         assert f"1 past study does not fit, such as '{name}': {why}" in said
 
 
-def test_what_holds_for_most_studies_that_do_not_fit_is_said_first(here, capsys):
+def test_the_most_frequent_reason_for_unfitting_studies_comes_first(here, capsys):
     for number in range(4):
         optuna.create_study(storage="sqlite:///past.db", study_name=f"empty{number}")
     for name in "abcde":
@@ -210,20 +210,20 @@ def test_values_that_nobody_can_read_are_refused(value):
         read("past.parquet", space=space, assumed=[f"drop={value}"])
 
 
-def test_what_is_assumed_is_checked_although_no_study_would_need_it():
+def test_unneeded_assumptions_are_checked_too():
     keep("own.db", "a", metric=Metric("cost"))
     with pytest.raises(ExperienceError, match="but got 'lay'"):
         read("own.db", assumed=["lay=1"])
 
 
-def test_what_is_assumed_in_vain_is_said(capsys):
+def test_unused_assumptions_are_named(capsys):
     save("past.parquet", ["t"])
     read("past.parquet", assumed=["x=0.5"])
     said = "--assume of 'x' changes nothing: past runs have recorded a value."
     assert capsys.readouterr().err.strip() == said
 
 
-def test_what_is_assumed_twice_is_refused():
+def test_repeated_assumptions_are_refused():
     save("past.parquet", ["t"])
     with refuses("assumed-twice", value="x"):
         read("past.parquet", assumed=["x=0.5", "x=0.5"])
@@ -275,7 +275,7 @@ def test_choices_of_past_runs_may_have_another_name_now(capsys):
         (["layers:(9,)=9"], "none has 'layers:(9,)': did you mean 'layers:(8,)'"),
     ],
 )
-def test_what_cannot_be_renamed_is_refused(renamed, said):
+def test_impossible_renamings_are_refused(renamed, said):
     save("past.parquet", ["t"])
     with pytest.raises(UsageError) as refused:
         read("past.parquet", renamed=renamed)
@@ -335,7 +335,7 @@ def test_studies_that_name_no_metric_are_taken_to_measure_what_is_tuned(capsys):
     assert "1 past study does not fit, such as 'many'" in said
 
 
-def test_of_studies_without_names_those_that_do_not_fit_are_not_counted(capsys):
+def test_studies_without_names_that_do_not_fit_are_not_counted(capsys):
     nameless("past.db", "a")
     nameless("past.db", "up", ("maximize",))
     other = optuna.create_study(storage="sqlite:///past.db", study_name="other")

@@ -58,7 +58,7 @@ def test_columns_to_keep_are_listed_as_other_names_are(tmp_path, model, data):
     assert pd.read_csv(out).columns.tolist() == ["id, old", "letter", "k", "class"]
 
 
-def test_to_keep_an_empty_list_is_to_keep_none(tmp_path, model, data):
+def test_an_empty_list_keeps_nothing(tmp_path, model, data):
     out = tmp_path / "out.csv"
     ended = predict(model, tmp_path / "new.csv", "-o", out, "--keep", "")
     assert ended.exit_code == 0, ended.output + str(ended.exception)
@@ -240,7 +240,7 @@ def test_kept_columns_have_the_types_of_their_table(tmp_path, model, data, value
     assert pd.read_parquet(out).columns.tolist() == ["more", "class"]
 
 
-def test_what_is_kept_changes_no_prediction(tmp_path, small_parts):
+def test_kept_columns_change_no_prediction(tmp_path, small_parts):
     """Of 1.234 in a table with decimal commas, a text does not say that it is no thousands."""
     rng = np.random.default_rng(0)
     size = rng.integers(1001, 8999, 60) / 1000

@@ -99,7 +99,7 @@ def test_programs_get_json(table):
         (ColumnRoles(order="day", ignored=("town",)), ("--order", "day", "--ignore", "town")),
     ],
 )
-def test_what_was_best_on_this_very_table_comes_first(table, roles, words):
+def test_the_best_on_the_same_table_comes_first(table, roles, words):
     task = task_name(read_table(table, "amount", roles=roles).table)
     space = load_shipped_space(SPACE).build(ONLY)
     configs = space.sample(3, seed=0).dicts()
@@ -112,7 +112,7 @@ def test_what_was_best_on_this_very_table_comes_first(table, roles, words):
     assert "the best of your 3 trials on this table (r2 0.2)" in first["why"]
 
 
-def test_what_was_best_on_this_very_table_is_not_suggested_again(table):
+def test_the_best_on_the_same_table_is_not_suggested_again(table):
     words = (table, "--target", "amount", "-k", "3", "--json")
     once, twice, third = json.loads(run(*words).output)["suggestions"]
     task = task_name(read_table(table, "amount").table)

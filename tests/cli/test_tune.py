@@ -225,7 +225,7 @@ def test_it_is_said_that_two_numbers_are_no_range(tmp_path, pair):
 @pytest.mark.parametrize(
     "given", ["[0, 1]", "[8, 2]", "[1, 2, 4]", "[true, false]", '["1", "2"]', '{"range": [1, 9]}']
 )
-def test_of_other_lists_nothing_is_said(tmp_path, recwarn, given):
+def test_other_lists_get_no_remark(tmp_path, recwarn, given):
     (tmp_path / "space.json").write_text(f'{{"a": {given}, "b": {{"ordinal": [32, 64]}}}}')
     resolve_space(tmp_path / "space.json", None)
     assert not recwarn.list
@@ -239,7 +239,7 @@ def test_it_is_said_that_what_should_grow_is_minimised(name):
 
 
 @pytest.mark.parametrize("name", ["loss", "seconds", "racc", "accident rate", "accuracy:min"])
-def test_what_may_be_minimised_is_not_doubted(name):
+def test_metrics_to_minimise_are_not_doubted(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         resolve_metrics([name], None, None)
@@ -300,7 +300,7 @@ def test_a_report_is_written_where_nothing_succeeds(here):
     ("assumed", "said"),
     [("n", "write NAME=VALUE"), ("y=1", "but got 'y'"), ("n=9", "{1..4}, but got 9")],
 )
-def test_what_cannot_be_assumed_of_past_runs_is_said(here, assumed, said):
+def test_impossible_assumptions_about_past_runs_are_named(here, assumed, said):
     words = ("tuned_for_tests:number", "--trials", 2, *SEARCH)
     save_past("past.parquet")
     ended = run(*words, "--experience", "past.parquet", "--assume", assumed)
@@ -381,7 +381,7 @@ def test_past_runs_that_do_not_fit_are_said(here, words, said):
     assert not (here / "new.db").exists()
 
 
-def test_what_past_tasks_taught_is_kept(here):
+def test_lessons_of_past_tasks_are_kept(here):
     words = ("tuned_for_tests:number", "--trials")
     save_past("past.parquet")
     past = ("--experience", "past.parquet", "--method", "ws-gp")
@@ -515,7 +515,7 @@ def test_without_mlflow_no_store_is_left_behind(here, monkeypatch):
     assert [name for name in sorted(os.listdir(here)) if name != "__pycache__"] == before
 
 
-def test_what_a_function_prints_is_not_on_standard_output(in_processes, capfd):
+def test_output_of_a_function_is_kept_off_standard_output(in_processes, capfd):
     ended = run("tuned_for_tests:talkative", *SEARCH, "--trials", 1)
     assert ended.exit_code == 0, ended.output
     printed = capfd.readouterr()  # by the worker, past this process

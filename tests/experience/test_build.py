@@ -116,7 +116,7 @@ def test_bad_columns_are_refused(changes: dict[str, Any], rule: str, field: str)
         build(**changes)
 
 
-def test_what_the_caller_changes_later_changes_nothing() -> None:
+def test_later_changes_by_the_caller_change_nothing() -> None:
     given = {
         "task_index": np.zeros(2, dtype=np.int32),
         "config_index": np.zeros(2, dtype=np.int32),

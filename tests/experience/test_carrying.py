@@ -89,7 +89,7 @@ def test_values_outside_of_a_range_leave_their_runs_out_and_are_counted():
     )
 
 
-def test_what_leaves_most_runs_out_is_named_first():
+def test_the_reason_that_drops_most_runs_comes_first():
     found = carry_over(past(), searched(act=["relu"], momentum=(0.6, 0.99), lr=(1e-4, 0.1)))
     assert found.outside == {"act": 2, "momentum": 4, "lr": 2}
     assert "; 4 lie outside of 'momentum', 2 lie outside of" in found.describe()
@@ -202,21 +202,21 @@ def test_a_gap_in_the_own_space_is_filled_as_well():
     assert carry_over(known, PAST, missing="drop").experience.configs.dicts() == CONFIGS[1:]
 
 
-def test_where_every_run_lacks_a_value_none_can_be_left_out():
+def test_a_value_missing_in_every_run_cannot_drop_runs():
     with refuses("no-run-inside", field="dropout", value=6):
         carry_over(past(), searched(dropout=(0.0, 1.0)), missing="drop")
     with refuses("unknown-missing-policy", field="missing", value="mean"):
         past().in_space(PAST, missing="mean")
 
 
-def test_what_is_unknown_is_the_same_on_all_tasks_and_at_all_times():
+def test_unknown_values_are_equal_on_all_tasks_and_at_all_times():
     space = searched(dropout=(0.0, 1.0))
     first, again = (carry_over(past(), space, missing="marginalise").experience for _ in range(2))
     assert first.task("one").configs.dicts() == first.task("two").configs.dicts()
     assert first.configs.dicts() == again.configs.dicts()
 
 
-def test_what_is_unknown_follows_from_the_configuration_and_not_from_its_place():
+def test_unknown_values_depend_on_the_configuration_and_not_on_its_row():
     """Past studies that began with their best would else agree on what is good of it."""
     configs = [{**CONFIGS[0], "lr": lr} for lr in np.geomspace(1e-4, 1.0, 40).tolist()]
     space = searched(dropout=(0.0, 1.0), noise=(0.0, 1.0))
@@ -309,7 +309,7 @@ def test_a_range_that_became_a_list_keeps_its_values_up_to_rounding(now):
     assert found.outside == {"x": 2}
 
 
-def test_of_large_numbers_rounding_is_large_too():
+def test_large_numbers_have_large_rounding_errors():
     before, now = Space.of({"n": [1e9, 2e9]}), Space.of({"n": [1e9 + 0.5, 2e9 + 9.0, 3e9]})
     configs = before.encode([{"n": 1e9}, {"n": 2e9}])
     runs = Experience.build(before, [Metric("loss")], ["one"], [0, 0], configs, [0, 1], [1, 2])
@@ -331,7 +331,7 @@ def test_truth_values_are_no_numbers():
         carry_over(known, Space.of({"x": [0, 1]}))
 
 
-def test_what_runs_recorded_is_not_assumed_to_be_otherwise():
+def test_recorded_values_are_not_replaced_by_assumptions():
     space = searched(dropout=(0.0, 1.0))
     found = carry_over(past(), space, assumed={"momentum": 0.25, "dropout": 0.5})
     assert [config["momentum"] for config, _ in rows(found)] == [0.9, 0.5, 0.0]
@@ -342,7 +342,7 @@ def test_what_runs_recorded_is_not_assumed_to_be_otherwise():
     assert join_carried([found, carry_over(past(), space)]).in_vain == ()
 
 
-def test_what_is_inactive_contradicts_nothing():
+def test_inactive_values_contradict_nothing():
     def made(rate):
         return Space.of({"model": ["a", "b"], "rate": rate, "x": (0.0, 1.0)}).config_space
 
@@ -358,7 +358,7 @@ def test_what_is_inactive_contradicts_nothing():
     assert found.outside == {"rate": 1}
 
 
-def test_what_past_runs_say_nothing_of_makes_them_less_than_whole():
+def test_past_runs_with_unknown_values_are_incomplete():
     found = carry_over(past(), searched(dropout=(0.0, 1.0)))
     assert len(found.experience) == found.runs
     assert not found.is_whole
@@ -394,7 +394,7 @@ def test_a_setting_that_is_another_now_is_said_and_leaves_nothing_out(name, now,
     assert join_carried([found]).other == found.other
 
 
-def test_what_only_runs_that_are_left_out_had_is_not_told():
+def test_values_of_dropped_runs_are_not_mentioned():
     settings_of = Space.of({"lr": (1e-4, 1.0, "log"), "epochs": (1, 100)})
     configs = settings_of.encode([{"lr": 1e-3, "epochs": 10}, {"lr": 0.5, "epochs": 50}])
     runs = Experience.build(settings_of, [Metric("loss")], ["one"], [0, 0], configs, [0, 1], [1, 2])
@@ -403,7 +403,7 @@ def test_what_only_runs_that_are_left_out_had_is_not_told():
         assert carry_over(runs, now).other == other
 
 
-def test_of_a_setting_that_is_new_nothing_has_to_be_known():
+def test_a_new_setting_needs_no_recorded_value():
     assert carry_over(past(), searched(norm=["batch"], seed=3)).is_whole
 
 
@@ -465,7 +465,7 @@ def test_forbidden_combinations_are_left_out():
         carry_over(past(CONFIGS[1:2]), Space.of(space))
 
 
-def test_what_is_drawn_makes_no_combination_forbidden_that_need_not_be():
+def test_drawn_values_avoid_forbidden_combinations():
     many = [{**CONFIGS[0], "lr": lr} for lr in np.geomspace(1e-4, 1.0, 100).tolist()]
     space = searched(mode=["c", "a", "b"], kind=["u", "v"]).config_space
     for act, mode in [("relu", "a"), ("relu", "b"), *(("tanh", each) for each in "abc")]:
@@ -557,7 +557,7 @@ def test_several_experiences_speak_together():
         ({"lr": (0.0, 3.0), "d": ["a"]}, {"d": "b"}, "assumed-value-outside", "d"),
     ],
 )
-def test_what_does_not_fit_is_refused(space, assumed, rule, field):
+def test_unfitting_values_are_refused(space, assumed, rule, field):
     with refuses(rule, field=field):
         carry_over(past(), Space.of(space), assumed=assumed)
 
@@ -569,7 +569,7 @@ def test_a_wrong_assumption_is_refused_in_the_same_space_too():
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_what_is_the_same_in_both_spaces_stays_exactly_so(seed):
+def test_equal_hyperparameters_of_both_spaces_stay_exact(seed):
     """Wherever narrowing keeps a configuration, it is carried over just so."""
     configs = WHOLE.sample(8, seed=seed)
     known = Experience.build(

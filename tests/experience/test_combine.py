@@ -165,7 +165,7 @@ def test_notes_of_both_are_kept() -> None:
         first.merge(second.with_splits({"paper": {"train": ["rice"]}}))
 
 
-def test_where_notes_disagree_those_of_the_first_stand() -> None:
+def test_notes_of_the_first_win_if_they_disagree() -> None:
     first, second = (
         replace(
             one_metric({"a": [1.0, 2.0]}).with_meta_features({"a": {"rows": rows, name: 1.0}}),

@@ -48,7 +48,7 @@ def test_other_evaluations_have_another_fingerprint(name):
 
 
 @pytest.mark.parametrize("name", TAUGHT_OTHERWISE)
-def test_what_teaches_more_has_another_fingerprint_of_lessons(name):
+def test_more_experience_changes_the_fingerprint_of_lessons(name):
     other = TAUGHT_OTHERWISE[name]
     assert fingerprint_of_evaluations(other) == fingerprint_of_evaluations(made())
     assert fingerprint_of_lessons(other) != fingerprint_of_lessons(made())

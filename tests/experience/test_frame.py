@@ -217,7 +217,7 @@ def test_columns_of_the_same_name_are_refused(twice: str) -> None:
         read(frame)
 
 
-def test_what_is_no_frame_is_refused() -> None:
+def test_other_things_than_frames_are_refused() -> None:
     with refuses("not-a-frame"):
         read([{"dataset": "wine"}])
 

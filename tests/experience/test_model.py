@@ -186,7 +186,7 @@ def test_a_status_may_be_a_name_or_a_number() -> None:
 
 
 @pytest.mark.parametrize("given", ["ok", None, 4, True, 0.5])
-def test_what_is_no_status_is_refused(given: object) -> None:
+def test_invalid_statuses_are_refused(given: object) -> None:
     with refuses("unknown-status", value=given):
         status_of(given)
 

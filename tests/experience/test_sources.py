@@ -58,7 +58,7 @@ def test_tasks_of_one_name_are_the_same_where_one_has_all_runs_of_the_other(a, b
         assert told(keep_distinct_tasks(parts)) == found
 
 
-def test_what_only_one_has_recorded_does_not_make_a_task_another():
+def test_extra_records_of_one_side_keep_a_task_the_same():
     wider = Space.of({"x": (0.0, 2.0), "new": 1})
     for parts in permutations([part("a", {"t": ONE}), part("b", {"t": ONE[:2]}, wider)]):
         assert told(keep_distinct_tasks(parts)) == {"t": [0.1, 0.2, 0.3]}
@@ -86,7 +86,7 @@ def test_the_order_of_sources_does_not_matter():
         ]
 
 
-def test_what_is_known_of_a_task_keeps_its_name_with_it():
+def test_notes_of_a_task_stay_with_its_name():
     notes = {
         "meta_features": {"t": {"rows": 3.0}, "u": {"rows": 4.0}},
         "splits": {"s": {"train": ("t",), "test": ("u",)}},
@@ -107,7 +107,7 @@ def test_splits_that_contradict_each_other_are_no_obstacle():
     assert found.experience.tasks == ("t", "u")
 
 
-def test_of_tasks_that_lie_within_each_other_in_a_circle_one_stays():
+def test_one_stays_of_tasks_that_contain_each_other_in_a_circle():
     def recorded(names, rows):
         space = Space.of(dict.fromkeys(names, (0.0, 9.0)))
         configs = space.encode([dict(zip(names, row, strict=True)) for row in rows])

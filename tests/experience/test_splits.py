@@ -85,7 +85,7 @@ def test_splits_are_called_by_what_they_are() -> None:
         find_splits(experience, "3-folds")
 
 
-def test_what_is_learnt_from_tells_training_from_validation() -> None:
+def test_learning_separates_training_from_validation_tasks() -> None:
     past = for_learning(tasks(4), Split("s", ("t2", "t0"), ("t3",), ("t1",)))
     assert past.tasks == ("t0", "t2", "t3")
     assert learning_split(past).train == ("t2", "t0")

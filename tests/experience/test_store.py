@@ -155,7 +155,7 @@ def test_places_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_could_not_be_opened_is_not_saved(tmp_path: Path) -> None:
+def test_a_model_that_cannot_be_opened_is_not_saved(tmp_path: Path) -> None:
     failed = one_metric({"a": [1.0], "b": [np.inf]}).only(["b"])
     with refuses("metric-without-values", field="error"):
         failed.save(tmp_path / "failed.parquet")

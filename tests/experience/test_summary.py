@@ -40,7 +40,7 @@ def test_a_task_without_success_is_shown_with_dashes() -> None:
     assert ["b", "1", "1", "-", "-", "-"] in _words(summarise(experience))
 
 
-def test_what_only_other_tasks_tried_is_not_missing() -> None:
+def test_configurations_of_other_tasks_are_not_missing() -> None:
     text = summarise(one_metric({"a": [1.0, NAN], "b": [NAN, 2.0]}).only(["a"]))
     assert "Configurations  1\n" in text
     assert "0.0% of all pairs" in text

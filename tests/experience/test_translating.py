@@ -19,7 +19,7 @@ def test_values_are_drawn_from_those_that_are_recorded_or_from_the_range():
     assert counts.min() > 60
 
 
-def test_what_counts_as_a_bound_is_measured_on_its_scale():
+def test_closeness_to_a_bound_is_measured_on_its_scale():
     plain, log = Space.of({"a": (1e-4, 1.0), "b": (1e-4, 1.0, "log")}).parameters
     assert number_in(plain, 1e-4 - 5e-10) == 1e-4
     assert np.isnan(number_in(log, 1e-4 - 5e-10))

@@ -251,7 +251,7 @@ def nested(experts):
     return signed_artifact(described, arrays)
 
 
-def test_what_is_held_in_a_prior_is_looked_at_as_closely(mark, whole, tmp_path):
+def test_parts_of_a_prior_are_checked_as_closely(mark, whole, tmp_path):
     refused("auto.safetensors", nested({"gcp-prior": pickle.dumps(Trap(mark))}), tmp_path)
     assert not mark.exists()
     other = (whole / "prior.safetensors").read_bytes()

@@ -54,7 +54,7 @@ def test_floats_between_whole_bounds_are_floats():
         tune.quniform(0, 1, 1e-6),
     ],
 )
-def test_what_cannot_be_searched_is_named(domain):
+def test_settings_that_cannot_be_searched_are_named(domain):
     with pytest.raises(SpaceError, match="'x"):
         tune_space({"x": domain})
 

@@ -230,7 +230,7 @@ def of_two_metrics(space):
 @pytest.mark.parametrize(
     ("metric", "mode", "best"), [("accuracy", "max", 0.8), ("time", "min", 0.1)]
 )
-def test_of_several_metrics_the_one_of_the_search_is_learnt_from(searcher, metric, mode, best):
+def test_the_metric_of_the_search_is_learnt_among_several(searcher, metric, mode, best):
     space = Space.of({"x": (0.0, 1.0)})
     past = of_two_metrics(space)
     one = searcher("ws-gp", space=space, experience=past, metric=metric, mode=mode)
@@ -279,7 +279,7 @@ def test_a_search_without_an_aim_is_refused_before_any_trial(searcher, metric, m
 @pytest.mark.parametrize(
     ("given", "rule"), [("experience", "not-an-experience"), ("prior", "not-a-prior")]
 )
-def test_what_holds_no_knowledge_is_refused(searcher, given, rule):
+def test_a_folder_without_knowledge_is_refused(searcher, given, rule):
     one = searcher("gp", space={"x": (0.0, 1.0)}, metric="loss", mode="min", **{given: 5})
     with refuses(rule, field=given, value=5):
         one.suggest("a")

@@ -192,7 +192,7 @@ class TestSpaces:
         space = SearchSpace.of({"degree": {np.int64(2): {"coef": [0, 1]}, 3: {}}})
         assert space.parameters({"degree": 2, "degree:2:coef": 1}) == {"degree": 2, "coef": 1}
 
-    def test_what_a_choice_brings_along_keeps_its_own_name(self):
+    def test_hyperparameters_of_a_choice_keep_their_names(self):
         tree, neighbours = DecisionTreeClassifier(), KNeighborsClassifier()
         space = SearchSpace.of(
             {"clf": {tree: {"clf__max_depth": (1, 5)}, neighbours: {"clf__p": [1, 2]}, "x": {}}}
@@ -555,7 +555,7 @@ def test_warnings_name_the_line_that_asked_for_the_search():
         assert set(own) == {__file__}
 
 
-def test_what_earlier_searches_did_not_set_was_as_the_estimator_has_it():
+def test_values_that_earlier_searches_left_unset_are_the_estimators_defaults():
     past = a_search(Moody(), {"level": (0.0, 1.0)}, n_iter=12).fit(X, Y).to_experience("one")
     best = max(zip(past.values[:, 0], past.configs.dicts(), strict=True), key=lambda of: of[0])[1]
     now = {"level": (0.0, 2.0), "extra": (0, 9), "mode": ["odd", "plain"]}
@@ -581,7 +581,7 @@ class TestWhatPastRunsDidNotSet:
         past, now = SearchSpace.of(past), SearchSpace.of(now)
         return now.values_of(self.PIPELINE, past=past.space)
 
-    def test_what_belongs_to_a_chosen_step_was_as_this_step_has_it(self):
+    def test_unset_values_of_a_chosen_step_are_its_defaults(self):
         past = {"clf": [self.SVM, self.LINEAR]}
         now = {"clf": {self.SVM: {"clf__C": self.RANGE}, self.LINEAR: {}}}
         assert self.assumed(past, now)["clf:SVC(C=100):clf__C"] == 100
@@ -608,13 +608,13 @@ class TestWhatPastRunsDidNotSet:
         found = self.assumed({"clf": [self.SVM, self.LINEAR]}, now | {"clf__C": self.RANGE})
         assert "clf__C" not in found
 
-    def test_what_was_set_by_another_name_was_not_as_the_estimator_has_it(self):
+    def test_values_under_another_name_replace_the_estimators_default(self):
         nested = {"clf__penalty": {"l2": {"clf__C": self.RANGE}, None: {}}}
         flat = {"clf__penalty": ["l2", None], "clf__C": self.RANGE}
         assert "clf__C" not in self.assumed(nested, flat)
         assert "clf__penalty:l2:clf__C" not in self.assumed(flat, nested)
 
-    def test_what_was_set_on_one_step_was_not_set_on_another(self):
+    def test_values_of_one_step_do_not_count_for_another(self):
         past = {"clf": {self.SVM: {}, self.LINEAR: {"clf__C": self.RANGE}}}
         now = {"clf": {each: {"clf__C": self.RANGE} for each in (self.SVM, self.LINEAR)}}
         assert self.assumed(past, now)["clf:SVC(C=100):clf__C"] == 100
@@ -630,7 +630,7 @@ class TestWhatPastRunsDidNotSet:
         past = Space.of({"max_depth": (2, 3)})
         assert now.values_of(forest, past=past)["max_features"] == "1.0"
 
-    def test_where_a_condition_left_it_alone_it_was_as_the_estimator_has_it(self):
+    def test_values_left_by_a_condition_are_the_estimators_defaults(self):
         """Although other runs, which had set it, say something of it."""
         past, now = ConfigurationSpace(), ConfigurationSpace()
         for space in (past, now):
@@ -695,7 +695,7 @@ class TestCountsAndShares:
             warnings.simplefilter("error", ForetuneWarning)
             self.after([0, 1], (0.0, 1.0), "ccp_alpha")
 
-    def test_what_the_estimator_has_is_told_apart_as_well(self):
+    def test_values_of_the_estimator_are_distinguished_too(self):
         forest, past = RandomForestRegressor(max_features=1.0), Space.of({"max_depth": (1, 3)})
         for now in ((1, 4), [1, 0.5]):
             assert SearchSpace.of({"max_features": now}).values_of(forest, past=past) == {}

@@ -242,7 +242,7 @@ def test_an_early_prior_answers_as_the_prior_that_it_learns(tmp_path: Path) -> N
     assert isinstance(early.surrogate(there), KnownSurrogate)
 
 
-def test_what_a_posterior_does_not_know_has_an_honest_answer() -> None:
+def test_abilities_that_a_posterior_lacks_have_honest_defaults() -> None:
     class Plain(Posterior):
         best = 1.0
 

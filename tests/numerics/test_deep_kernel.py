@@ -320,7 +320,7 @@ class TestTraining:
         still = [np.linalg.norm(np.array(v) @ network) for v in ([1.0, 1.0, 0.0], [0.0, 0.0, 1.0])]
         assert max(still) < 0.3 * moved
 
-    def test_what_decides_when_to_stop_is_not_learnt_from(self) -> None:
+    def test_rows_for_early_stopping_are_not_learnt_from(self) -> None:
         """The validation tasks are read once, before the others, and never again."""
         one, other = related_tasks(2, self.x, seed=0)
         log: list[str] = []

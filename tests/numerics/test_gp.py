@@ -264,7 +264,7 @@ def test_the_mean_alone_is_that_of_the_prediction():
     np.testing.assert_allclose(process.mean(new), process.predict(new)[0])
 
 
-def test_where_all_is_known_nothing_is_left_to_chance():
+def test_complete_records_leave_nothing_to_chance():
     x, y = observations(30)
     process = GP.condition(x, y, GPHyper(np.zeros(3), 0.0, -40.0))
     std = process.predict(x)[1]

@@ -118,6 +118,6 @@ def test_a_percentile_may_be_the_worst():
     np.testing.assert_array_equal(find_aggregate("p100")(TABLE), TABLE.max(axis=0))
 
 
-def test_of_columns_that_lower_the_aggregate_alike_the_lower_mean_comes_first():
+def test_equal_aggregates_are_ordered_by_the_lower_mean():
     table = np.array([[0.5, 0.5], [0.5, 0.5], [0.9, 0.6], [1.0, 1.0], [0.0, 0.0]])
     assert greedy(table, 1, find_aggregate("median")).chosen.tolist() == [1]

@@ -12,7 +12,7 @@ SURE = 1e-12
 """A standard deviation of next to nothing."""
 
 
-def test_of_two_points_the_boxes_are_those_by_hand():
+def test_the_boxes_of_two_points_equal_those_by_hand():
     boxes = improving_boxes(TWO, np.array([4.0, 5.0]), FAR)
     found = {(*low, *high) for low, high in zip(boxes.lower, boxes.upper, strict=True)}
     far = -np.inf
@@ -24,7 +24,7 @@ def test_of_two_points_the_boxes_are_those_by_hand():
     }
 
 
-def test_of_one_loss_it_is_the_expected_improvement():
+def test_one_loss_gives_the_expected_improvement():
     mean, std = np.array([[0.3], [1.2], [-4.0]]), np.array([[0.5], [0.1], [2.0]])
     boxes = improving_boxes(np.array([[1.0], [0.7]]), np.array([3.0]), FAR[:1])
     expected = expected_improvement(mean[:, 0], std[:, 0], 0.7)
@@ -78,13 +78,13 @@ def test_an_unsure_trial_adds_the_mean_over_draws(objectives):
         np.testing.assert_allclose(found[place], np.mean(gains), atol=4 * np.std(gains) / 20)
 
 
-def test_what_is_hopeless_has_a_finite_logarithm():
+def test_hopeless_configurations_have_a_finite_logarithm():
     boxes = improving_boxes(np.zeros((1, 2)), np.ones(2), FAR)
     found = log_expected_volume(np.full((1, 2), 1e6), np.full((1, 2), 1e-6), boxes)
     assert np.isfinite(found).all()
 
 
-def test_what_is_worse_than_the_reference_in_one_loss_takes_nothing_away():
+def test_points_worse_than_the_reference_take_nothing_away():
     reference = np.array([4.0, 5.0])
     plain, with_it = (
         improving_boxes(front, reference, FAR) for front in (TWO, np.vstack([TWO, [0.0, 9.0]]))

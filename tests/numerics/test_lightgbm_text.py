@@ -54,7 +54,7 @@ def survives(text):
 
 
 @pytest.mark.parametrize("kind", ["regression", "binary", "multiclass"])
-def test_what_lightgbm_writes_is_taken(kind):
+def test_texts_of_lightgbm_are_accepted(kind):
     check_text(text_of(kind))
 
 
@@ -79,7 +79,7 @@ def test_a_constant_model_is_taken():
         ("objective=regression", "objective=multiclass num_class:7"),
     ],
 )
-def test_what_leads_out_of_its_arrays_is_refused(old, new):
+def test_indices_outside_of_the_arrays_are_refused(old, new):
     text = text_of("regression")
     assert old in text
     with pytest.raises(ValueError, match="text of its booster"):

@@ -58,7 +58,7 @@ def test_losses_that_hardly_differ_get_scores_that_hardly_differ() -> None:
     assert np.ptp(midrank_scores(y)[:5]) > 1.0
 
 
-def test_where_most_trials_have_gathered_they_are_told_apart() -> None:
+def test_crowded_trials_are_distinguished() -> None:
     y = np.concatenate([1e-6 * np.arange(10.0), [1.0, 2.0, 3.0, 4.0]])
     assert np.ptp(smooth_scores(y)[:10]) > 0.5
 
@@ -100,7 +100,7 @@ def test_scores_of_equal_losses_are_zero() -> None:
     np.testing.assert_array_equal(smooth_scores(np.array([2.5])), 0.0)
 
 
-def test_of_very_many_losses_a_sample_is_as_good() -> None:
+def test_a_sample_represents_very_many_losses() -> None:
     y = np.random.default_rng(0).normal(size=4 * MOST_COMPARED)
     drawn_in = (y - y.mean()) / y.std()
     width = 1.06 * len(y) ** -0.2
@@ -179,7 +179,7 @@ def test_shares_may_be_by_rank() -> None:
     np.testing.assert_allclose(z, -1.5 + 0.4 * norm.ppf([1 / 6, 3 / 6, 5 / 6]), atol=2e-3)
 
 
-def test_where_most_losses_are_the_best_the_others_say_what_is_enormous() -> None:
+def test_if_most_losses_equal_the_best_the_others_set_the_scale() -> None:
     y = np.array([1.0, 1.0, 1.0, 1.0, 2.0, 1e9])
     assert without_penalties(y).tolist() == [1.0, 1.0, 1.0, 1.0, 2.0, 5.0]
 
@@ -189,7 +189,7 @@ def test_a_sample_of_very_many_lies_in_the_middle_of_its_neighbours() -> None:
     np.testing.assert_array_equal(_spread_sample(values), np.arange(1, 3 * MOST_COMPARED, 3))
 
 
-def test_of_very_many_losses_one_that_is_far_below_has_a_finite_score() -> None:
+def test_an_outlier_among_very_many_losses_has_a_finite_score() -> None:
     y = np.append(-1000.0, np.linspace(0.0, 1.0, 1999))
     assert smooth_scores(y)[0] == pytest.approx(norm.ppf(0.5 / 2000))
 
@@ -205,7 +205,7 @@ class TestFrontScores:
         found = front_scores(np.vstack([self.GATHERED, [100.0, 0.0]]))
         np.testing.assert_allclose(found, self.expected([100.0, 0.0]))
 
-    def test_what_others_better_is_drawn_in(self) -> None:
+    def test_points_beaten_by_others_are_moved_in(self) -> None:
         """To the median of 1.25 and three times its distance from the best; of 4.85 as well."""
         found = front_scores(np.vstack([self.GATHERED, [50.0, 90.0]]))
         np.testing.assert_allclose(found, self.expected([2.0, 5.6]))
@@ -229,7 +229,7 @@ def test_scores_of_very_many_losses_are_those_of_the_whole_function(kind: str) -
     np.testing.assert_allclose(found, smooth_scores(y, most_exact=len(y)), atol=2e-3)
 
 
-def test_of_very_many_trials_some_tell_what_past_tasks_expect() -> None:
+def test_a_part_of_very_many_trials_corrects_the_expectation_of_past_tasks() -> None:
     """The mixture of 2,048 of 6,000 expectations is that of all, to a hundredth."""
     rng = np.random.default_rng(0)
     y, mu = rng.normal(size=(2, 6_000))

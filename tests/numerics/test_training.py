@@ -88,7 +88,7 @@ def test_a_whole_array_is_held_by_one_word() -> None:
     assert moved["free"][1] == 0.0
 
 
-def test_what_is_not_trainable_stays() -> None:
+def test_untrainable_weights_stay() -> None:
     moved = advance(
         weighted_bowl,
         start_descent(jnp.zeros(2)),

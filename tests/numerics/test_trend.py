@@ -35,7 +35,7 @@ def test_weights_are_shrunk_as_what_is_left_out_has_it():
     np.testing.assert_allclose(Trend.fit(x, y)(x), best.predict(columns))
 
 
-def test_of_noise_next_to_nothing_is_left_but_the_level():
+def test_little_but_the_level_is_left_of_noise():
     y = np.random.default_rng(3).normal(size=40)
     trend = Trend.fit(points(40), y)
     assert np.ptp(trend(points(100, seed=4))) < 0.5 * y.std()

@@ -42,7 +42,7 @@ def test_a_disaster_lies_beyond_the_picture():
     assert shown.beyond == 1
 
 
-def test_what_must_be_seen_widens_the_picture():
+def test_required_points_widen_the_picture():
     values = np.array([0.80, 0.81, 0.82, 0.83])
     assert visible_range(values, Direction.MAX, also=[0.5]).low < 0.5
 

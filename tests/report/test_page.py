@@ -99,7 +99,7 @@ def test_a_full_story_has_all_its_parts():
         assert text in found.text
 
 
-def test_what_is_empty_is_left_out():
+def test_empty_columns_are_left_out():
     found = read(told(FLAT))
     assert not {"data", "run", "next", "columns", "map", "front"} & set(found.ids)
     assert "started from nothing" in found.text
@@ -115,7 +115,7 @@ def test_headline_tells_what_was_found():
     assert "the model scores 0.5." in found.text
 
 
-def test_what_stands_in_for_the_best_trial_is_not_called_the_best():
+def test_a_substitute_of_the_best_trial_is_not_called_the_best():
     columns = [ColumnLoss("c", 1.0, True)]
     found = read(told(trials=some_trials(STAGED, 4), best=2, stands_in=True, columns=columns))
     assert "The best usable of 4 trials reached score" in found.text
@@ -256,7 +256,7 @@ def test_the_picture_of_a_front_holds_its_ends_though_they_are_outliers():
     assert 600.0 <= up["high"] < 900.0
 
 
-def test_of_three_objectives_those_are_counted_that_are_unbeaten_in_all():
+def test_trials_unbeaten_in_all_three_objectives_are_counted():
     found = read(several([(1.0, 1.0, 3.0), (2.0, 2.0, 2.0), (3.0, 3.0, 1.0), (3.0, 3.0, 3.0)]))
     assert found.data["front"] == [0]  # what the line joins
     assert "Of all 3 metrics together, 3 trials cannot be improved in one" in found.text

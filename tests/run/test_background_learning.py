@@ -47,7 +47,7 @@ def test_nothing_is_learnt_before_it_is_needed() -> None:
     assert not learning.is_running
 
 
-def test_what_goes_wrong_is_raised() -> None:
+def test_errors_are_raised() -> None:
     def fail() -> NoReturn:
         raise ZeroDivisionError
 

@@ -58,7 +58,7 @@ def test_the_last_report_is_the_result_of_a_command_that_prints_no_other(line, r
     assert hear(printing(line))[0] == result
 
 
-def test_what_is_no_number_is_left_out_of_a_report():
+def test_values_without_a_number_are_left_out_of_a_report():
     line = '{"step": 1, "value": 0.5, "split": "test", "all": [1], "ok": true, "none": null}'
     _, (report,) = hear(printing(line))
     assert report[:3] == (1.0, 0.5, {})

@@ -148,7 +148,7 @@ def test_numbers_are_allowed_everywhere(template):
 
 
 @pytest.mark.parametrize("wrong", ["1\n", "1 2", "$(x)", "٣", "inf", "True", "1;2", ""])
-def test_what_only_looks_like_a_number_is_none(wrong):
+def test_texts_that_only_look_like_numbers_stay_texts(wrong):
     with refuses("number-place", kind=CommandError):
         Command("echo `{lr}`").start({"lr": wrong})
 
@@ -171,7 +171,7 @@ def test_numbers_stand_in_templates_that_only_a_shell_can_read():
         "nice -n {depth} python train.py {text}",
     ],
 )
-def test_what_people_write_is_accepted(template):
+def test_numbers_as_people_write_them_are_accepted(template):
     Command(template).check(SPACE)
 
 
@@ -249,7 +249,7 @@ FLOOD = "import sys; [sys.{}.write('x' * 65535 + chr(10)) for _ in range(1600)];
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
-def test_of_much_output_only_the_end_is_kept(stream):
+def test_only_the_end_of_long_output_is_kept(stream):
     # In a process of its own, whose memory shows what was kept of 100 MB.
     program = (
         "import resource, sys; from foretune.run.commands import Command; "
@@ -276,7 +276,7 @@ def test_half_of_a_long_line_is_no_result():
         call(python("print('x' + '1' * 3_000_000)"))
 
 
-def test_what_goes_on_in_the_background_does_not_hold_up_the_result():
+def test_background_processes_do_not_delay_the_result():
     began = time.monotonic()
     assert call(Command("sh -c 'sleep 20 & echo 5'")) == 5
     assert time.monotonic() - began < 15

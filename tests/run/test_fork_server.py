@@ -112,7 +112,7 @@ def test_a_process_that_has_changed_gets_another_server(starter, monkeypatch):
     assert gone(first.pid)
 
 
-def test_what_a_trial_leaves_ends_also_without_its_watching_process(starter, tmp_path):
+def test_processes_left_by_a_trial_end_without_its_watcher_too(starter, tmp_path):
     file = tmp_path / "daemon"
     with ProcessPool(look, limits=WITHIN, start_worker=starter) as pool:
         [outcome] = outcomes(pool, [("kill_watching_process", file)])

@@ -52,7 +52,7 @@ def group(root: Path, name: str, most: str, used: int, cached: int, read_again: 
         (("5000", 4900, 300, 2000), ("max", 9, 0), 2400),
     ],
 )
-def test_what_is_free_is_what_the_machine_and_all_groups_have_left(
+def test_free_memory_is_the_least_that_the_machine_and_its_groups_have_left(
     root: Path, own: tuple[Any, ...], outer: tuple[Any, ...], free: int
 ) -> None:
     group(root, "jobs/mine", *own)
@@ -60,7 +60,7 @@ def test_what_is_free_is_what_the_machine_and_all_groups_have_left(
     assert memory.free_bytes(root) == free
 
 
-def test_where_nobody_tells_nothing_is_known_of_free_memory(root: Path, tmp_path: Path) -> None:
+def test_free_memory_is_unknown_without_a_source(root: Path, tmp_path: Path) -> None:
     assert memory.free_bytes(root) == 102_400
     write(root / "proc/meminfo", "MemTotal: 900 kB\n")
     assert memory.free_bytes(root) is None

@@ -157,7 +157,7 @@ def reason_of_sent(result):
 
 
 @pytest.mark.parametrize("name", USELESS)
-def test_what_is_no_finite_number_is_refused_alike_at_home_and_sent(name):
+def test_infinite_values_are_refused_in_process_and_from_workers(name):
     kept = USELESS[name]()
     for result in (kept, {"error": kept}):
         assert reason(result) == reason_of_sent(result)

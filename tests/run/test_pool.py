@@ -245,7 +245,7 @@ def test_the_cpu_limit_begins_anew_with_each_trial():
     assert [outcome.status for outcome in found] == [Status.DONE] * 3
 
 
-def test_what_a_trial_started_ends_with_it():
+def test_processes_of_a_trial_end_with_it():
     with ProcessPool(do, limits=Limits(wall_seconds=3.0)) as pool:
         [first] = outcomes(pool, ["pid"])
         pool.submit("child")
@@ -277,7 +277,7 @@ def test_a_worker_that_is_asked_to_stop_leaves_that_to_its_parent(shared):
 
 
 @pytest.mark.parametrize("what", ["stop_command", "stop_fork", "stop_fork_of_thread"])
-def test_what_a_trial_starts_can_be_asked_to_stop(what, shared):
+def test_programs_of_a_trial_can_be_asked_to_stop(what, shared):
     [outcome] = outcomes(shared, [what])
     assert (outcome.result, outcome.reason) == (-signal.SIGTERM, "")
 

@@ -195,7 +195,7 @@ def test_a_second_argument_with_a_default_is_no_trial_unless_it_is_called_so(mak
 
 
 @both
-def test_what_the_listener_raises_is_not_for_the_trial(make):
+def test_errors_of_the_listener_do_not_reach_the_trial(make):
     def break_down(key, reports):
         raise KeyError(key)
 

@@ -150,7 +150,7 @@ def test_a_handler_of_alarms_that_others_have_is_left_alone():
     assert alarms == []
 
 
-def test_what_has_missed_a_request_until_its_end_hears_of_it_there():
+def test_a_missed_request_to_stop_arrives_at_the_end():
     def miss_it():
         ask_where_exceptions_are_lost()
         signal.setitimer(signal.ITIMER_REAL, 0.0)  # this is over before the exception comes again

@@ -82,7 +82,7 @@ def test_configurations_come_back_as_they_were(url):
     assert [repr(config) for config in kept] == [repr(config) for config in CONFIGS]
 
 
-def test_what_is_let_go_is_left_behind_until_somebody_takes_it_over(study):
+def test_a_released_trial_waits_until_it_is_taken_over(study):
     first, second = (study.begin(config, chosen_by="random") for config in CONFIGS[:2])
     assert study.abandoned_trials() == []
     study.let_go(first)
@@ -131,7 +131,7 @@ def test_trials_of_a_killed_process_are_run_again_under_their_number(url):
     assert ended.notes == {"abandoned": 1}
 
 
-def test_what_a_killed_process_had_said_of_a_trial_is_not_said_of_the_next_run(url):
+def test_reports_of_a_killed_process_do_not_count_for_the_next_run(url):
     with opened(url) as study:
         number = study.begin(CONFIGS[0], chosen_by="random")
         study._storage = InterruptedOnce(study._storage, "set_trial_state_values")
@@ -290,7 +290,7 @@ def test_only_what_has_not_ended_can_be_taken_over(study):
     assert study.take_over(1) == 0
 
 
-def test_what_somebody_else_raises_under_the_lock_is_not_the_storages(study):
+def test_foreign_errors_under_the_lock_are_not_storage_errors(study):
     with pytest.raises(RuntimeError, match="mine"), study.lock():
         raise RuntimeError("mine")
 

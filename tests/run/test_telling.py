@@ -49,12 +49,12 @@ def test_the_best_trial_by_the_metrics_direction_is_told():
     assert (told.trials[9].status, told.trials[9].reason) == (Status.FAILED, "too large")
 
 
-def test_of_equals_the_earlier_trial_is_best():
+def test_the_earlier_of_equal_trials_is_best():
     same = [Trial(n, {}, Status.DONE, {"score": 1.0}, 1.0) for n in (4, 2, 3)]
     assert [trial.number for trial in best_first(same, SCORE)] == [2, 3, 4]
 
 
-def test_what_the_method_did_and_started_from_is_told():
+def test_the_story_names_the_method_and_its_origin():
     past = StorySource("runs.db", 3, 40, "2 lie outside of 'x'")
     text = page(story(tuned(past=past, relied_on="It went by gcp.", command="foretune tune a<b")))
     assert "The first 2 trials were configurations that suited past tasks" in text

@@ -177,7 +177,7 @@ def test_when_the_time_is_over_running_trials_are_left_to_the_next_run():
     assert [trial.status for trial in study.trials()] == [Status.DONE] * 2
 
 
-def test_what_is_reserved_of_the_time_is_left():
+def test_reserved_time_is_left():
     """By the trials: an ended one asks for 20 s, and none has ended but those of before."""
     study, executor = memory(), Endless()
     tune(study, optimizer(), InlineExecutor(bowl), Budget(1))
@@ -221,7 +221,7 @@ class Slow(Optimizer):
 
 
 @pytest.mark.parametrize("is_drawn", [True, False])
-def test_what_another_process_begins_first_is_not_begun_twice(is_drawn):
+def test_a_trial_that_another_process_begins_is_not_begun_again(is_drawn):
     study, asked = LockWatched("study", SPACE, [ERROR]), optimizer(kind=Slow)
     asked.study, asked.reason = study, "random" if is_drawn else "expected improvement"
     assert tune(study, asked, InlineExecutor(bowl), Budget(6)) == "trials"
@@ -289,7 +289,7 @@ def test_a_trial_that_outlives_its_processes_again_and_again_is_given_up(stored)
     assert given_up.reason == "5 processes ended while they ran it"
 
 
-def test_to_let_a_trial_go_is_no_death(stored):
+def test_releasing_a_trial_is_no_death(stored):
     stored.let_go(four_times_abandoned(stored))
     tune(stored, optimizer(), InlineExecutor(bowl), Budget(1))
     assert [trial.status for trial in stored.trials()] == [Status.DONE]

@@ -63,7 +63,7 @@ def test_a_forked_child_that_comes_back_answers_nothing(what, shared):
 
 
 @pytest.mark.parametrize("text", [b"x", b"x" * 1000, pickle.dumps(("child", 0.0, None))])
-def test_what_a_trial_writes_into_the_channel_is_no_answer(text, single):
+def test_text_of_a_trial_in_the_channel_is_no_answer(text, single):
     found = outcomes(single, [("give", 1), ("write_into_sockets", text), ("give", 2)])
     assert [o.status for o in found] == [Status.DONE, Status.FAILED, Status.DONE]
     assert found[1].reason == FOREIGN_MESSAGE
@@ -100,7 +100,7 @@ def test_an_answer_that_never_ends_costs_its_trial_and_holds_up_nobody():
     assert (order[5].key, order[5].reason) == (hanging, UNFINISHED_ANSWER)
 
 
-def test_what_is_said_without_a_trial_costs_no_trial(single):
+def test_questions_without_a_trial_cost_no_trial(single):
     [given] = outcomes(single, [("write_later", b"x" * 100)])
     assert given.result == "given"
     time.sleep(1.0)
@@ -159,7 +159,7 @@ def test_output_is_whole_up_to_the_limit():
     assert output.close() == b""
 
 
-def test_of_longer_output_the_end_is_shown_and_the_rest_counted():
+def test_long_output_is_cut_to_its_end_and_the_rest_is_counted():
     output = ShortenedOutput()
     text = b"a" * HEAD_BYTES + b"b" * 1_234 + b"c" * TAIL_BYTES
     shown = b"".join(output.take(1, text[n : n + 7_000]) for n in range(0, len(text), 7_000))

@@ -19,12 +19,12 @@ def test_a_trend_of_losses_is_that_of_least_squares_whatever_their_size() -> Non
     assert trend(np.full(4, 0.3), losses) == 0.0  # what is predicted alike shows no trend
 
 
-def test_what_is_believed_beyond_any_float_is_what_the_nearest_trial_had() -> None:
+def test_predictions_beyond_any_float_take_the_nearest_trials_loss() -> None:
     found = impute_pending_losses(np.array([3.0]), np.array([0.0, 1.0]), np.array([0.0, 1.7e308]))
     assert found.tolist() == [1.7e308]
 
 
-def test_of_very_many_trials_a_part_is_compared_with_pending_ones() -> None:
+def test_pending_trials_are_compared_with_a_part_of_very_many() -> None:
     """Of 3,000 trials a model is asked about 1,000, and the best are among them."""
     asked: list[Encoded] = []
 

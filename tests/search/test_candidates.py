@@ -67,7 +67,7 @@ def a_alone(x: Encoded) -> Encoded:
 
 
 class TestWithoutEffect:
-    def test_what_differs_from_a_trial_without_effect_is_no_news(self) -> None:
+    def test_differences_without_effect_are_not_new(self) -> None:
         known = SPACE.from_values(np.array([[0.9, 0.1], [0.9, 0.8], [0.3, 0.5]]))
         tried = known.take([0])
         plain = WholeSpace(SPACE, known=known).best(far_right, tried, NOTHING, seed=0)
@@ -174,7 +174,7 @@ def test_a_region_holds_for_what_is_near_good_trials_too() -> None:
         assert LowerLeft().contains(choice.config).all()
 
 
-def test_what_is_known_and_neighbours_of_good_trials_come_before_the_corners() -> None:
+def test_known_configurations_and_neighbours_come_before_corners() -> None:
     known = SPACE.from_unit(np.array([[0.2, 0.2], [0.6, 0.3], [0.4, 0.9]]))
     source = WholeSpace(SPACE, known=known)
     first = source.best(far_right, NOTHING, NOTHING, seed=0).config
@@ -234,7 +234,7 @@ class TestRefinement:
     def test_before_that_steps_are_long(self) -> None:
         assert np.linalg.norm(self.best([0.4, 0.45], LEAPS - 1) - 0.3) >= SPACING
 
-    def test_what_lies_beyond_the_vicinity_is_left_to_what_is_known(self) -> None:
+    def test_distant_configurations_are_left_to_known_ones(self) -> None:
         assert np.linalg.norm(np.array([0.8, 0.8]) - 0.3) > VICINITY
         np.testing.assert_array_equal(self.best([0.8, 0.8], LEAPS), [0.9, 0.9])
 
@@ -273,7 +273,7 @@ def test_a_prior_opens_the_search() -> None:
     assert optimizer.ask()[0].reason == "random"
 
 
-def test_what_past_tasks_taught_opens_a_search_however_many_trials_there_were_before() -> None:
+def test_past_tasks_open_a_search_after_any_number_of_trials() -> None:
     optimizer = Optimizer(Target(SPACE), opener(), OpeningPrior())
     optimizer.tell([Told(1.0, config=config) for config in SPACE.sample(9, seed=0).dicts()])
     assert [s.config for s in optimizer.ask(3)] == OpeningPrior().wanted

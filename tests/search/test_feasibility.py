@@ -56,7 +56,7 @@ def test_believed_rows_are_not_counted_as_successes() -> None:
     assert learn_feasibility(Observations(configs, losses, believed)).trees is None
 
 
-def test_where_failure_is_all_but_certain_no_improvement_makes_up_for_it() -> None:
+def test_nearly_certain_failure_outweighs_any_improvement() -> None:
     configs = SPACE.sample(40, seed=0, how="sobol")
     model = learn_feasibility(seen(configs, configs.x[:, 0] > 0.5))
     chance, lost = model.probability(configs), -model.discount(configs)
@@ -65,7 +65,7 @@ def test_where_failure_is_all_but_certain_no_improvement_makes_up_for_it() -> No
     assert 0 < np.count_nonzero(chance < HOPELESS / 2) < 40
 
 
-def test_of_very_many_trials_the_forest_sees_early_and_late_ones() -> None:
+def test_the_forest_learns_from_early_and_late_ones_of_very_many_trials() -> None:
     configs = SPACE.sample(60, seed=0)
     for failing in (np.arange(60) < 20, np.arange(60) >= 40):
         assert learn_feasibility(seen(configs, failing), most=20).trees is not None

@@ -177,7 +177,7 @@ def test_an_optimiser_knows_when_its_next_suggestion_must_wait() -> None:
     assert not Optimizer.of(SPACE, method="random").must_learn
 
 
-def test_of_many_tasks_with_the_same_configurations_some_are_read() -> None:
+def test_some_of_many_tasks_with_equal_configurations_are_read() -> None:
     whole = experience_of(3 * FEW, shared=True)
     some = [whole.tasks[place] for place in draw_by_name(whole.tasks, FEW, 5)]
     read = AdaptiveLearner(most_tasks=FEW).learn(whole, seed=5, progress=SILENT)

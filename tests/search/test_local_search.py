@@ -45,7 +45,7 @@ def test_nobody_leaves_a_place_for_one_that_is_no_better() -> None:
     assert climb(starts, lambda x: np.zeros(len(x)), seed=0) == starts
 
 
-def test_so_many_neighbours_are_looked_at_along_each_hyperparameter() -> None:
+def test_neighbours_are_drawn_along_each_hyperparameter() -> None:
     looked: list[int] = []
 
     def level(x: Encoded) -> np.ndarray:

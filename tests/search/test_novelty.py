@@ -27,7 +27,7 @@ def on_plateaus(configs: Encoded, per_side: int) -> np.ndarray:
     return np.random.default_rng(0).permutation(per_side**2)[a * per_side + b].astype(float)
 
 
-def test_where_no_loss_repeats_nothing_changes() -> None:
+def test_different_losses_change_nothing() -> None:
     configs = SPACE.sample(20, seed=0)
     novelty = learn_novelty(told(configs, np.arange(20.0)))
     assert novelty.tried is None
@@ -44,7 +44,7 @@ def test_failures_repeat_nothing() -> None:
     assert beside_failure > -0.1 > beside_success
 
 
-def test_of_very_many_trials_the_latest_say_how_far_plateaus_reach() -> None:
+def test_the_latest_of_very_many_trials_tell_the_width_of_plateaus() -> None:
     # The second trial is as near to the first as the fourth to the third.
     configs = SPACE.encode([{"a": a, "b": 0.5} for a in (0.1, 0.2, 0.6, 0.7)])
     early = learn_novelty(told(configs, np.array([1.0, 1.0, 2.0, 3.0])), most=2).reach
@@ -115,6 +115,6 @@ def test_distances_to_earlier_trials_are_those_to_all_of_them() -> None:
     assert _to_earlier(x, 150).tolist() == pytest.approx(expected, abs=0.0)
 
 
-def test_what_is_far_from_all_trials_is_new_for_certain() -> None:
+def test_configurations_far_from_all_trials_are_certainly_new() -> None:
     """The search for the nearest trial stops at the distance from which on it says nothing."""
     assert _newness(np.array([FAR * 0.3, np.inf]), 0.3).tolist() == [1.0, 1.0]

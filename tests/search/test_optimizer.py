@@ -78,7 +78,7 @@ def test_the_best_trial_is_the_first_of_the_least_loss() -> None:
     assert [each.config["a"] for each in optimizer.front] == [0.4, 0.6]
 
 
-def test_of_several_objectives_there_is_a_front_and_no_best() -> None:
+def test_several_objectives_have_a_front_and_no_best() -> None:
     optimizer = make("random", objectives=("error", "seconds"))
     told = [(3.0, 1.0), (2.0, 2.0), (2.5, 2.0), (float("nan"), 0.0), (1.0, 5.0), (1.0, 6.0)]
     optimizer.tell([Told(each, config={"a": 0.1 * n, "b": 0.0}) for n, each in enumerate(told)])
@@ -248,7 +248,7 @@ def test_a_start_stands_in_for_the_design_and_for_the_opening() -> None:
     assert _reasons(make("gp", start=start.take([])), 6) == ["random"] * 5 + ["ei"]
 
 
-def test_what_is_struck_off_the_start_is_not_suggested() -> None:
+def test_configurations_removed_from_the_start_are_not_suggested() -> None:
     start = SPACE.encode([{"a": 0.1, "b": 0.1}, {"a": 0.9, "b": 0.9}])
     optimizer = make(start=start)
     optimizer.strike_start([{"a": 0.1, "b": 0.1}, {"a": 0.5, "b": 0.5}])
@@ -256,7 +256,7 @@ def test_what_is_struck_off_the_start_is_not_suggested() -> None:
     assert optimizer.ask()[0].config == {"a": 0.9, "b": 0.9}
 
 
-def test_what_was_told_stays_on_the_start_list_and_counts_for_no_design() -> None:
+def test_told_configurations_stay_on_the_start_list_and_count_for_no_design() -> None:
     class OpeningPrior(PartPrior):
         def opening(self, target: Target) -> Encoded:
             return SPACE.encode([{"a": 0.1, "b": 0.1}])
@@ -341,7 +341,7 @@ def test_choosing_among_given_ones_leaves_the_start_waiting_and_the_design_as_lo
     assert [s.config for s in optimizer.ask(4)] == start.dicts()
 
 
-def test_what_a_prior_opens_with_is_tried_once_and_followed_by_the_model() -> None:
+def test_the_opening_of_a_prior_is_tried_once_before_the_model() -> None:
     grid = Space.of({"k": ["a", "b", "c", "d", "e"], "m": ["x", "y"]})
     auto = method("auto")
     prior = auto.learn(None, seed=2)
@@ -436,7 +436,7 @@ CONSTANT = Space.of({"a": 7, "b": (3, 3)})
 
 
 @pytest.mark.parametrize("name", ["random", "sobol", "gp", "auto", "dre-ri"])
-def test_where_all_is_constant_the_one_configuration_is_tried_once(name: str) -> None:
+def test_a_constant_space_tries_its_one_configuration_once(name: str) -> None:
     optimizer = make(name, space=CONSTANT)
     [suggestion] = optimizer.ask()
     assert suggestion.config == {"a": 7, "b": 3}
@@ -553,7 +553,7 @@ def test_each_outcome_settles_one_suggestion() -> None:
 @pytest.mark.parametrize(
     ("ids", "left"), [([1], [2]), ([None], [2]), ([1, None], []), ([None, None], [])]
 )
-def test_of_suggestions_that_are_alike_as_many_are_settled_as_outcomes_are_told(
+def test_equal_suggestions_are_settled_one_for_each_outcome(
     ids: list[int | None], left: list[int]
 ) -> None:
     optimizer = make("random")
@@ -589,7 +589,7 @@ def test_no_id_is_given_twice_whatever_is_taken_meanwhile() -> None:
 
 
 @pytest.mark.parametrize("given", [[{"a": 0.3, "b": 0.3}], 3, [3]])
-def test_what_is_no_suggestion_is_not_taken(given) -> None:
+def test_unknown_suggestions_are_refused(given) -> None:
     with refuses("list-of-one-kind", field="Suggestion", value=given, kind=UsageError):
         make("random").assume_pending(given)
 
@@ -644,7 +644,7 @@ def test_beliefs_about_huge_losses_are_finite() -> None:
     assert np.isfinite(noted.last.losses).all()
 
 
-def test_of_several_objectives_a_pending_trial_is_believed_to_be_good_at_what_is_expected() -> None:
+def test_a_pending_trial_takes_the_expected_losses_of_several_objectives() -> None:
     target = Target(SPACE, ("near", "far"))
     a = np.linspace(0.0, 1.0, 9)
     configs = SPACE.encode([{"a": each, "b": 0.5} for each in a])
@@ -685,7 +685,7 @@ def test_a_trial_that_failed_needs_no_loss() -> None:
         ([Told(0.5, config={"a": 0.3, "b": 0.3}, status=None)], "unknown-status"),
     ],
 )
-def test_what_is_no_outcome_is_refused(told: object, rule: str) -> None:
+def test_invalid_outcomes_are_refused(told: object, rule: str) -> None:
     optimizer = make()
     with refuses(rule, kind=UsageError):
         optimizer.tell(told)
@@ -740,7 +740,7 @@ def test_nothing_is_looked_for_around_trials_on_a_plateau(looked: list[Encoded])
     assert [config["a"] for config in looked[0].dicts()] == [0.4, 0.3, 0.5]
 
 
-def test_of_several_objectives_none_counts_more_for_its_unit(looked: list[Encoded]) -> None:
+def test_the_unit_of_an_objective_does_not_change_its_weight(looked: list[Encoded]) -> None:
     """The trial that is second in everything comes before those that are best in one alone."""
     optimizer = make(objectives=("error", "milliseconds"))
     errors = [0.7, 0.2, 0.1, 0.3, 0.4, 0.5, 0.6]
@@ -851,7 +851,7 @@ def test_a_prior_may_bound_the_search() -> None:
     assert listed.ask()[0].pool_index == 1
 
 
-def test_what_a_prior_knows_comes_first_unless_there_is_a_pool() -> None:
+def test_known_good_configurations_come_first_without_a_pool() -> None:
     known = Knowing().known_good(Target(SPACE)).dicts()
     assert by_what_is_expected(Knowing(), CORNERS).ask()[0].config in known
     assert by_what_is_expected(Knowing(), CORNERS, pool=LISTED).ask()[0].pool_index == 2
@@ -863,7 +863,7 @@ def test_who_trusts_the_past_no_more_looks_everywhere_or_among_what_is_given() -
     assert misled.ask(among=LISTED.take([0, 1]))[0].config == LISTED.dicts()[1]
 
 
-def test_what_differs_from_a_trial_without_effect_is_not_tried() -> None:
+def test_differences_without_effect_are_not_tried() -> None:
     """As if `b` were of no effect, also where nothing is known of past tasks."""
     told = [{"a": 0.3, "b": 0.1}, {"a": 0.0, "b": 0.0}]
     known = by_what_is_expected(Knowing(), told, effect=a_alone).ask()[0].config
@@ -907,7 +907,7 @@ def test_a_design_by_the_prior_draws_from_what_it_knew_before_any_trial() -> Non
     assert rows == [("thompson", 2), ("thompson", 1), ("thompson", 0)]
 
 
-def test_what_fails_after_the_first_model_is_learnt_too() -> None:
+def test_failures_after_the_first_model_are_learnt_too() -> None:
     optimizer = by_what_is_expected(Falling(), CORNERS)
     optimizer.ask()
     failed = [{"a": a, "b": b} for a in (0.6, 0.7, 0.8, 0.9) for b in (0.2, 0.5, 0.8)]

@@ -67,13 +67,13 @@ def test_it_travels_by_its_name_to_a_process_that_has_not_met_it(installed) -> N
     assert got.stdout.decode().strip() == "a method of mine"
 
 
-def test_what_it_learnt_is_not_kept_for_its_code_may_change(installed) -> None:
+def test_lessons_of_a_foreign_method_are_not_kept(installed) -> None:
     installed(mine="mine:MINE")
     assert _is_kept(method("random"))
     assert not _is_kept(method("mine"))
 
 
-def test_what_ships_keeps_its_name(installed) -> None:
+def test_shipped_files_keep_their_names(installed) -> None:
     installed(random="mine:MINE")
     assert method("random").summary == "uniform random search"
 

@@ -57,13 +57,13 @@ def test_whatever_changes_what_is_learnt_is_learnt_anew(
     assert taught_by(past, 0, release="99") != taught_by(past, 0) == taught_by(past, 0)
 
 
-def test_what_needs_no_past_keeps_nothing(past: Experience, tmp_path: Path) -> None:
+def test_methods_without_past_tasks_keep_nothing(past: Experience, tmp_path: Path) -> None:
     learnt_prior(METHODS["gp"], past)
     learnt_prior(METHODS["auto"], None)
     assert not (tmp_path / "cache").exists()
 
 
-def test_what_is_forgotten_is_learnt_anew(past: Experience, learnt: list[str]) -> None:
+def test_forgotten_lessons_are_learnt_again(past: Experience, learnt: list[str]) -> None:
     learnt_prior(ZERO_SHOT, past)
     forget_priors()
     learnt_prior(ZERO_SHOT, past)

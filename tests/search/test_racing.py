@@ -62,7 +62,7 @@ def test_paused_trials_are_suggested_again_under_their_id(name: str) -> None:
     assert all(tuner.should_stop(id_) for id_ in paused)
 
 
-def test_what_is_resumed_says_from_where() -> None:
+def test_a_resumed_trial_names_its_origin() -> None:
     tuner = optimizer(make_policy("asha", StepRange(2, 8, 2)))
     for _ in range(2):
         suggestion = tuner.ask()[0]
@@ -90,7 +90,7 @@ def test_without_a_policy_every_trial_runs_to_its_end() -> None:
     assert not tuner.pending
 
 
-def test_what_a_pending_trial_reported_is_what_it_is_believed_to_end_with() -> None:
+def test_a_pending_trial_takes_its_last_report_as_its_loss() -> None:
     tuner = optimizer(make_policy("asha", StepRange(1, 9, 3)), "gp")
     for x in (0.1, 0.5, 0.9):
         tuner.tell([Told((x - 0.3) ** 2, config={"x": x, "y": 0.5})])

@@ -59,7 +59,7 @@ def test_an_unknown_name_says_where_to_look() -> None:
 
 
 @pytest.mark.parametrize("given", [3, None, ["gp"]])
-def test_what_is_no_name_is_refused(given) -> None:
+def test_invalid_names_are_refused(given) -> None:
     with refuses("method-by-name", value=given, kind=MethodError):
         method(given)
 

@@ -58,7 +58,7 @@ class Plain(Posterior):
         return np.full((n, len(x)), float(seed))
 
 
-def test_where_all_predictions_are_equal_the_unit_is_1() -> None:
+def test_equal_predictions_have_the_unit_1() -> None:
     one = TWO.take([0])
     scores = ACQUISITIONS["thompson"].score(Plain(), TWO, np.array([-1.0, 0.0]), one, seed=7)
     np.testing.assert_allclose(scores, [-8.0, -7.0])
@@ -85,7 +85,7 @@ def test_a_posterior_may_know_better_what_an_improvement_is() -> None:
         np.testing.assert_allclose(np.exp(scores), [0.001, 0.010])
 
 
-def test_what_a_method_knows_nothing_of_is_not_suggested() -> None:
+def test_unknown_regions_are_not_suggested() -> None:
     scores = ACQUISITIONS["own"].score(Known((np.nan, 0.5)), TWO, np.zeros(2), TWO, seed=0)
     np.testing.assert_allclose(scores, [-np.inf, np.log(0.5)])
 

@@ -38,7 +38,7 @@ def test_trials_told_one_by_one_or_at_once_lead_to_the_same(objectives: tuple[st
     assert at_once.ask(2) == one_by_one.ask(2)
 
 
-def test_what_was_read_before_a_tell_stays_as_it_was() -> None:
+def test_observations_read_before_a_tell_stay_unchanged() -> None:
     tuner = optimizer(name="random")
     tuner.tell([Told(1.0, config=config) for config in SPACE.sample(5, seed=0).dicts()])
     before = tuner.told

@@ -35,7 +35,7 @@ def test_each_algorithm_reads_its_own_hyperparameters_and_the_common_ones() -> N
     assert by_value == [[0.0, 0.25, 0.5], [0.125, 0.5, 0.75], [0.0, 0.0, 1.0]]
 
 
-def test_what_an_algorithm_does_not_read_is_0() -> None:
+def test_hyperparameters_that_an_algorithm_lacks_are_0() -> None:
     space = Space.of({"a": (0.0, 1.0), "model": {"knn": {"k": (0, 10), "p": (0, 4)}, "nb": {}}})
     batch = space.encode([{"a": 0.5, "model": "nb"}])
     assert batch.x[0, 0] == 0.5

@@ -125,7 +125,7 @@ def _choices_as(kind, many):
     return {"kind": {"ordinal": many} if kind == "ordinal" else many}
 
 
-def test_what_is_within_the_limits_is_taken():
+def test_spaces_within_the_limits_are_accepted():
     wide = Space.of({"kind": [str(i) for i in range(limits.MOST_CHOICES - 1)], "x": (0.0, 1.0)})
     assert wide.width == limits.MOST_COLUMNS
     batch = wide.sample(5, seed=0)

@@ -114,7 +114,7 @@ def forbidding(names: dict, *clauses: tuple[str, object]) -> Space:
     return Space.of(config_space)
 
 
-def test_what_one_space_allows_the_union_allows() -> None:
+def test_the_union_allows_all_configurations_of_a_space() -> None:
     names = {"a": [1, 2], "b": [1, 2]}
     strict = forbidding(names, ("a", 2))
     assert not strict.union(Space.of(names)).rules.forbidden_clauses

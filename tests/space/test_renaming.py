@@ -72,7 +72,7 @@ def test_choices_keep_their_rules_under_other_names() -> None:
     assert renamed.renamed({"optimizer": "opt"}, choices=back) == space
 
 
-def test_what_a_choice_brings_along_is_called_by_it() -> None:
+def test_hyperparameters_of_a_choice_are_named_after_it() -> None:
     space = Space.of(NESTED)
     renamed = space.renamed({}, choices={"model": {"svm": "SVC"}})
     assert renamed == Space.of({"model": {"SVC": NESTED["model"]["svm"]}, "lr": NESTED["lr"]})  # type: ignore[index]

@@ -86,7 +86,7 @@ def test_too_rare_is_refused(how: str) -> None:
         Space.of(config_space).sample(3, seed=0, how=how)
 
 
-def test_what_is_rare_but_not_too_rare_is_drawn() -> None:
+def test_moderately_rare_values_are_drawn() -> None:
     config_space = ConfigurationSpace({"a": (0.0, 1.0)})
     config_space["a"].default_value = 0.0
     config_space.add(ForbiddenGreaterThanClause(config_space["a"], 0.01))

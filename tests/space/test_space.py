@@ -192,7 +192,7 @@ def test_the_same_text_is_read_once() -> None:
     assert Space.from_json(text) is Space.from_json(text)
 
 
-def test_what_is_no_text_is_refused() -> None:
+def test_other_things_than_texts_are_refused() -> None:
     with pytest.raises(SpaceError):
         Space.from_json(["a"])  # type: ignore[arg-type]
 

@@ -143,7 +143,7 @@ def test_not_equals_on_a_nested_parent_reaches_other_algorithms() -> None:
     ],
     ids=["and across stages", "or across stages", "on a number"],
 )
-def test_what_does_not_fit_is_flat(condition: object) -> None:
+def test_a_condition_that_fits_no_structure_makes_a_flat_space(condition: object) -> None:
     space = build({"m": ["a", "b"], "k": ["p", "q"], "n": (0, 9), "x": (0, 9)}, condition)
     assert not space.structure.fits
     assert space.structure.kind == "flat"

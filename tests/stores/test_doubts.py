@@ -16,7 +16,7 @@ def said(cells, *, by_name=True):
     return [str(each.message) for each in caught]
 
 
-def test_what_a_run_was_is_no_hyperparameter():
+def test_metadata_of_runs_is_no_hyperparameter():
     cells = {
         "lr": [0.1, 0.2],
         "state": ["finished", "crashed"],

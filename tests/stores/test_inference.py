@@ -172,7 +172,7 @@ def test_none_is_a_value_where_the_masks_say_so():
     assert explain_missing(columns, present) == {"leaves": Activity("depth", (None,))}
 
 
-def test_what_is_active_where_a_choice_is_missing_is_not_explained_by_it():
+def test_a_missing_choice_does_not_explain_active_hyperparameters():
     columns = {"kind": ["a", "a", "b", "b", None], "x": [1, 2, None, None, 3]}
     assert "x" not in explain_missing(columns)
 

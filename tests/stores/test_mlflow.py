@@ -42,7 +42,7 @@ def test_parameters_are_read_back_as_what_they_were(text, value):
     assert run.nothing == ({"x"} if value is None else set())
 
 
-def test_what_was_logged_as_nan_is_nothing():
+def test_logged_nan_is_missing():
     """As XGBoost's `missing` is."""
     run = importer._run(tracked({"missing": "nan", "depth": "3"}, {}), "mine", None)
     assert (run.config, run.nothing) == ({"depth": 3}, {"missing"})

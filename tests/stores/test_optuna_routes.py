@@ -115,7 +115,7 @@ def test_a_missing_value_is_drawn_alike_on_every_route(source):
     assert others == [first, first]
 
 
-def test_what_a_new_hyperparameter_had_is_drawn_alike(source):
+def test_past_values_of_a_new_hyperparameter_are_drawn_reproducibly(source):
     space = searched(new=FloatDistribution(0.0, 4.0))
     tune, sampler = (rows(route(source, space, "marginalise")) for route in (by_tune, by_sampler))
     assert tune == sampler

@@ -72,7 +72,7 @@ def test_words_for_nothing_are_found_in_the_rows_that_have_ended(tmp_path):
         (None, "row-without-outcome"),
     ],
 )
-def test_what_says_nothing_is_refused(tmp_path, state, rule):
+def test_states_without_a_meaning_are_refused(tmp_path, state, rule):
     with refuses(rule, field="state"):
         read(tmp_path, [state])
 

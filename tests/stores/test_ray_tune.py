@@ -265,7 +265,7 @@ def test_nan_is_nothing(tmp_path):
     assert read_configs(tmp_path, configs) == [{"x": 1}, {"x": 2}]
 
 
-def test_what_is_ignored_is_no_hyperparameter(tmp_path):
+def test_ignored_columns_are_no_hyperparameters(tmp_path):
     for number, config in enumerate([{"x": 1, "depth": None}, {"x": 2}]):
         write_trial(tmp_path / "one" / f"t{number}", config, [{"error": 0.5}])
     columns = TableColumns(values={"error": "min"}, ignored=["depth"])

@@ -174,7 +174,7 @@ def test_none_is_not_taken_for_the_default_of_a_given_space(tmp_path):
         ([run("a", {"x": 1}, 1.0)], {"loss": "up"}, "unknown-direction"),
     ],
 )
-def test_what_is_missing_is_named(runs, values, rule):
+def test_missing_parts_are_named(runs, values, rule):
     with refuses(rule):
         build_run_experience(runs, TableColumns(values=values), "here")
 

@@ -425,7 +425,7 @@ def test_values_without_an_effect_are_left_out_of_json_as_of_columns(tmp_path):
         assert found == [{"s": "off"}, {"s": "on", "s:on:n": 4}]
 
 
-def test_what_a_space_lacks_is_no_hyperparameter_of_json(tmp_path):
+def test_json_keys_outside_the_space_are_no_hyperparameters(tmp_path):
     path = tmp_path / "runs.parquet"
     pd.DataFrame({"t": ["a"], "y": [1], "c": ['{"x": 1, "seed": 7}']}).to_parquet(path)
     (tmp_path / "space.json").write_text(Space.of({"x": (1, 3)}).to_json())
@@ -450,7 +450,7 @@ def test_numbers_beside_words_are_numbers_where_python_writes_them_so(tmp_path, 
     assert [config["x"] for config in read_twice(path, tmp_path)] == meant
 
 
-def test_what_is_ignored_is_no_hyperparameter(tmp_path):
+def test_ignored_columns_are_no_hyperparameters(tmp_path):
     path = written(tmp_path, "t,x,note,y", "a,1,hello,1", "a,2,there,2")
     columns = TableColumns(task="t", values={"y": "min"}, ignored=["note"])
     assert evaluation_table.read(path, columns=columns).space.names == ("x",)
@@ -511,7 +511,7 @@ def test_two_columns_of_one_name_are_refused(tmp_path, second):
         evaluation_table.read(path, columns=TableColumns(task="t", values={"y": "min"}))
 
 
-def test_what_macos_adds_to_a_zip_file_is_no_second_table(tmp_path):
+def test_extra_files_of_macos_in_a_zip_are_no_second_table(tmp_path):
     path = tmp_path / "runs.csv.zip"
     with zipfile.ZipFile(path, "w") as packed:
         packed.writestr("runs.csv", "t,x,y\na,1,1\na,2,2\n")
@@ -694,7 +694,7 @@ def test_columns_with_a_prefix_are_the_hyperparameters(tmp_path):
         replace(columns, config_column="c")
 
 
-def test_what_a_prefix_leaves_may_not_be_another_column(tmp_path):
+def test_removing_a_prefix_must_not_give_the_name_of_another_column(tmp_path):
     path = written(tmp_path, "t,params_t,y", "a,1,1")
     columns = TableColumns(task="t", values={"y": "min"}, config_prefix="params_")
     with refuses("name-of-another-column", field="t"):

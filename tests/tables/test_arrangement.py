@@ -58,7 +58,7 @@ def test_numbers_of_rows_are_an_order():
         (["2024-01-01"] * 3, ("one-place-for-all-rows", None)),
     ],
 )
-def test_what_is_no_order_is_refused(values, broken):
+def test_invalid_orders_are_refused(values, broken):
     rule, value = broken
     with refuses(rule, value=value):
         order_of(values)

@@ -80,7 +80,7 @@ def test_columns_after_the_deadline_are_categories_or_unused_texts() -> None:
     assert infer_schema(frame, deadlines=Deadlines(math.inf)) == infer_schema(frame)
 
 
-def test_what_there_was_no_time_for_is_said() -> None:
+def test_steps_without_time_are_named() -> None:
     frame = pd.DataFrame(
         {
             "number": [float(row % 7) for row in range(60)],

@@ -312,7 +312,7 @@ def test_categories_that_are_written_differently_stay_apart():
         ([b"01", b"2", b"unknown"], ""),
     ],
 )
-def test_what_keeps_a_column_from_being_numbers_or_dates(values, expected):
+def test_the_text_that_keeps_a_column_from_being_numbers_or_dates(values, expected):
     assert ColumnFacts(pd.Series(values)).odd_text == expected
 
 
@@ -431,7 +431,7 @@ def test_models_of_earlier_releases_count_the_unit_of_durations():
         pd.Series([1j, 2j, 3j]),
     ],
 )
-def test_what_is_no_number_is_not_counted_as_one(times):
+def test_texts_are_not_counted_as_numbers(times):
     """pandas would count the microseconds since 1970, or forget the imaginary part."""
     schema = infer_schema(pd.DataFrame({"x": [1.5, 2.5, 0.5]}))
     assert np.isnan(schema.encode(pd.DataFrame({"x": times}))).all()

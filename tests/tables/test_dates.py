@@ -115,7 +115,7 @@ def test_what_the_values_leave_open(texts, expected):
         ["now", "today"],
     ],
 )
-def test_what_is_no_date(texts):
+def test_texts_that_are_no_dates(texts):
     assert date_format(pd.Series(texts)) == ""
     assert infer_schema(pd.DataFrame({"c": texts})).columns[0].kind is ColumnKind.CATEGORY
 
@@ -154,7 +154,7 @@ def test_dates_that_were_written_are_read_back(moments, day, clock):
 
 
 @pytest.mark.parametrize("way", ["", "%d/%m/%Y", "%d %b %Y"])
-def test_what_the_clock_says_is_in_no_table(way):
+def test_clock_times_are_in_no_table(way):
     """Of a flat that is free now, pandas makes the time at which it reads the table."""
     assert read_dates(pd.Series(["now", "today", " today "]), way).isna().all()
 

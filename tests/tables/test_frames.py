@@ -145,7 +145,7 @@ def test_parquet_and_latin_text(tmp_path):
         ("nothing.dat", "@relation r\n@data\n1\n"),
     ],
 )
-def test_what_cannot_be_read_is_one_sentence(tmp_path, name, text):
+def test_unreadable_files_give_one_sentence(tmp_path, name, text):
     with refuses("table-format" if text.strip() else "table-without-rows"):
         read_frame(written(tmp_path, name, text))
 
@@ -235,7 +235,7 @@ def test_a_value_that_an_arff_file_declares_is_no_gap(tmp_path):
     assert frame.isna().all(axis=1).tolist() == [False] * 3 + [True] * 2
 
 
-def test_what_is_no_number_in_an_attribute_of_numbers_is_kept(tmp_path):
+def test_texts_in_a_numeric_attribute_are_kept(tmp_path):
     frame = read_frame(arff(tmp_path, "@attribute a real\n@attribute b real", "1,x\n2,2.5"))
     assert frame["a"].tolist() == [1, 2]
     assert frame["b"].tolist() == ["x", "2.5"]
@@ -484,7 +484,7 @@ def test_a_table_of_a_separator_alone_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("padding", ["", " "])
-def test_what_is_known_to_be_a_value_is_no_gap(tmp_path, padding):
+def test_known_values_are_not_missing(tmp_path, padding):
     rows = [f"DE{padding},NA", f"NA{padding},1", f"null{padding},2", ",3"]
     path = written(tmp_path, "t.csv", "\n".join(["country,n", *rows]))
     texts = {"country": ("", "DE", "NA")}
@@ -533,7 +533,7 @@ def test_a_title_above_the_names_is_no_part_of_the_table(tmp_path, title, encodi
         '"two\nlines",b\n1,2\n',
     ],
 )
-def test_what_may_be_names_is_no_title(tmp_path, text):
+def test_possible_names_are_no_title(tmp_path, text):
     assert lines_of_title(text) == 0
     path = written(tmp_path, "t.csv", text)
     assert not any("title" in note for note in form_notes(path))

@@ -107,7 +107,7 @@ def test_gaps_that_nobody_has_saved_are_refused():
         Schema.from_list([plain | {"gaps": ["-", "-"]}])
 
 
-def test_what_was_no_number_may_be_one_in_a_table_that_writes_otherwise():
+def test_a_text_may_be_a_number_in_a_table_with_another_notation():
     """Beside 0,5 and 1,25 nobody knows what 1.5 is; beside 2.5 everybody does."""
     fitted = infer_schema(pd.DataFrame({"c": [*(f"{i},25" for i in range(30)), "1.5"]}))
     assert fitted.columns[0].gaps == ("1.5",)

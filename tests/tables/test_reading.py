@@ -26,7 +26,7 @@ def written(tmp_path, frame, name="t.csv", **how):
     return tmp_path / name
 
 
-def test_what_was_assumed_is_said(tmp_path):
+def test_assumptions_are_shown(tmp_path):
     frame = mixed_frame().drop(columns="amount")
     frame.loc[[3, 4], "class"] = None
     frame.loc[5, "class"] = "odd"
@@ -181,7 +181,7 @@ def test_tables_that_teach_nothing(tmp_path, columns, target, said):
     assert "\n" not in str(caught.value)
 
 
-def test_what_is_asked_for_is_believed():
+def test_the_requested_task_is_used():
     frame = pd.DataFrame({"x": X, "y": np.arange(N)})
     assert read_table(frame, "y", task="regression").table.task is Task.REGRESSION
     with refuses("classes-must-repeat", field="y", value=N):
@@ -326,7 +326,7 @@ def test_a_column_that_some_values_keep_from_being_numbers_is_named(tmp_path):
     assert any("Not read as numbers" in note and "'x' (such as 'late')" in note for note in notes)
 
 
-def test_what_is_taken_for_a_gap_beside_numbers_is_said(tmp_path):
+def test_texts_taken_as_missing_beside_numbers_are_named(tmp_path):
     assert odd_cells(tmp_path, "late", ".", "late", "unknown")[2:] == [
         "Read as missing beside numbers or dates: '.', 'late', 'unknown' in 'x'. If it "
         "stands for a value, write the value instead."
@@ -352,7 +352,7 @@ def test_numbers_that_are_too_large_are_named_even_if_they_are_texts(tmp_path, r
     assert "Values that are infinite or beyond 1e+30, read as missing: 1 in 'x'." in notes
 
 
-def test_what_a_table_with_types_calls_none_is_a_value_in_one_without(tmp_path):
+def test_a_typed_tables_none_is_a_value_in_an_untyped_table(tmp_path):
     degrees, countries = ["None", "Mild", "Severe"] * 30, ["DE", "NA"] * 45
     frame = pd.DataFrame({"x": np.arange(90) ** 2, "country": countries, "y": degrees})
     frame.to_parquet(tmp_path / "train.parquet")

@@ -61,7 +61,7 @@ def test_weights_are_one_on_average(values):
         ([1e-300, 1.0], "weights-too-far-apart"),
     ],
 )
-def test_what_is_no_weight_is_refused(values, rule):
+def test_invalid_weights_are_refused(values, rule):
     with refuses(rule, field="w"):
         weights_of(values)
 

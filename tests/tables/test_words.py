@@ -97,7 +97,7 @@ def test_texts_become_a_column_a_word():
     np.testing.assert_array_equal(matrix, [[1, 0, 0, 1], [0, 0, 0, 0], [np.nan] * 4])
 
 
-def test_what_is_longer_than_a_word_is_none():
+def test_long_texts_are_no_words():
     found = choose_words(pd.Series(["x" * 50 + " a", "y" * 51, "b"] * 5), 9)
     assert found == ("x" * 50,)
 
@@ -177,7 +177,7 @@ def test_a_model_predicts_some_rows_at_a_time(tmp_path, monkeypatch):
     assert max(lengths) == 30
 
 
-def test_what_words_are_used_is_said(tmp_path):
+def test_the_words_in_use_are_shown(tmp_path):
     path = tmp_path / "t.csv"
     frame = pd.DataFrame({"who": TITLES, "y": ["a", "b"] * 50})
     frame.to_csv(path, index=False)
@@ -210,7 +210,7 @@ def test_a_saved_model_reads_words_in_parts_of_a_file_that_look_like_numbers(tmp
     assert list(found[:2]) == ["man", "woman"]
 
 
-def test_of_many_texts_the_longest_are_looked_at():
+def test_only_the_longest_of_many_texts_are_inspected():
     """Each costs a second before the first trial."""
     names = {f"name{i}": [f"Mr{row % 2} {row}th" for row in range(40)] for i in range(MOST_TEXTS)}
     keys = {"key": [f"{row:030x}" for row in range(40)]}

@@ -100,7 +100,7 @@ def test_what_is_a_number(texts, mark, numbers):
         ["(1)", "(2)"],
     ],
 )
-def test_what_is_none(texts):
+def test_texts_without_a_decimal_mark(texts):
     assert decimal_mark(pd.Series(texts)) == ""
 
 
@@ -315,7 +315,7 @@ def doubtful(**columns):
         ({"z": lengths(",", 3)}, 1000),
     ],
 )
-def test_where_a_column_leaves_a_doubt_the_others_decide(columns, times):
+def test_other_columns_decide_about_a_doubtful_one(columns, times):
     """As features and as the target; where the others differ or say nothing, it is thousands."""
     schema = infer_schema(doubtful(**columns))
     np.testing.assert_allclose(schema.encode(doubtful(**columns))[:, 0], LENGTHS * times)

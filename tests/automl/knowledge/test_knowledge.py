@@ -289,7 +289,7 @@ def test_own_searches_do_not_spoil_the_portfolio(ships):
     assert knowledge.portfolio(3).dicts() == want
 
 
-def test_what_was_learnt_from_own_experience_comes_first(ships):
+def test_lessons_of_the_users_experience_come_first(ships):
     remember([0.5, 0.6, 0.7])
     views = {"r2": knows(ships).whole}
     plan = LearningPlan(SPACE, methods=("zero-shot",), site=InlineSite())
@@ -318,7 +318,7 @@ def learnt_from_all(ships, learn=learn_in_processes):
     learn_bundle({"r2": knows(ships).whole}, plan, Bundle.open(own_bundle()), learn=learn)
 
 
-def test_what_was_learnt_from_the_very_table_is_left_out(ships):
+def test_lessons_of_the_same_table_are_left_out(ships):
     remember([0.5, 0.6, 0.7])
     learnt_from_all(ships)
     renamed = knows(ships, without="renamed@000000000000000a")
@@ -328,7 +328,7 @@ def test_what_was_learnt_from_the_very_table_is_left_out(ships):
     assert "your own prior" in other.origin(ZERO_SHOT)
 
 
-def test_what_does_not_say_from_which_tables_it_was_learnt_is_left_out(ships):
+def test_lessons_without_their_tables_are_left_out(ships):
     remember([0.5, 0.6, 0.7])
     learnt_from_all(ships)
     manifest = own_bundle() / "manifest.json"
@@ -386,7 +386,7 @@ def test_a_prior_travels_as_the_bytes_of_its_file(known):
         assert found.configs.dicts() == want.configs.dicts()
 
 
-def test_what_is_not_learnt_in_time_is_said(known):
+def test_lessons_not_learnt_in_time_are_named(known):
     lessons = [LearningJob("all", name) for name in ("zero-shot", "ws-gp")]
     started = time.monotonic()
     for seconds in (0.0, 1e-3):
@@ -492,7 +492,7 @@ def learn_while(act):
     return learn
 
 
-def test_what_another_program_learns_meanwhile_stays(known, tmp_path):
+def test_lessons_of_another_program_are_kept(known, tmp_path):
     folder = tmp_path / "made"
     plan = LearningPlan(SPACE, methods=("zero-shot",), site=InlineSite())
 
@@ -509,7 +509,7 @@ def test_what_another_program_learns_meanwhile_stays(known, tmp_path):
 
 @pytest.mark.parametrize("when", ["before anything is kept", "before a prior is kept"])
 @pytest.mark.parametrize("relearnt", [False, True])
-def test_what_is_forgotten_meanwhile_does_not_come_back(known, when, relearnt):
+def test_lessons_forgotten_meanwhile_do_not_come_back(known, when, relearnt):
     plan = LearningPlan(SPACE, methods=("zero-shot",), site=InlineSite())
     left = by_metric(known.only(known.tasks[1:]), R2)
 
@@ -625,7 +625,7 @@ def test_datasets_that_are_alike_say_more(known):
     np.testing.assert_allclose(task_similarity(known, {}), 0.2)
 
 
-def test_what_is_not_known_of_a_dataset_is_as_in_the_middle(known):
+def test_missing_meta_features_take_the_median(known):
     """Of three datasets with 10, 20 and 30 of something, and one that does not say."""
     features = [{"size": 10.0}, {"size": 20.0}, {"size": 30.0}, {"skew": 0.0}]
     table = known.only(known.tasks[:4])

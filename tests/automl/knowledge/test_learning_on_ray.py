@@ -110,7 +110,7 @@ class DeadlyRoom:
         return self.room(lesson)
 
 
-def test_what_cannot_be_learnt_is_said_and_the_rest_is_kept(known, tmp_path):
+def test_failed_lessons_are_named_and_the_others_kept(known, tmp_path):
     views = {"r2": by_metric(known, SCORERS["r2"].metric)}
     plan = LearningPlan(SPACE, ("ws-gp", "zero-shot"), site=DeadlySite("ray"))
     bundle, done = learn_bundle(views, plan, Bundle.open(tmp_path))

@@ -52,7 +52,7 @@ def accuracies(memory, task=IRIS):
     }
 
 
-def test_what_is_remembered_is_recalled(memory):
+def test_remembered_fits_are_recalled(memory):
     memory.remember(fit(), [trial(1, 0.5), trial(2, 0.75)])
     known = memory.recall(NAME)
     assert known.tasks == (IRIS,)
@@ -181,7 +181,7 @@ def test_the_fit_that_began_last_counts_also_if_the_clock_ran_back(memory, times
 
 
 @pytest.mark.parametrize("last", [0, 1])
-def test_of_journals_of_earlier_versions_the_newest_file_counts(memory, last):
+def test_the_newest_journal_of_earlier_versions_counts(memory, last):
     begun_one_after_the_other(memory, (1, 2))
     folder = memory.folder / f"{NAME}.journals"
     for path in sorted(folder.iterdir()):  # Their names were random, without a number.
@@ -194,7 +194,7 @@ def test_of_journals_of_earlier_versions_the_newest_file_counts(memory, last):
     assert accuracies(memory) == {1: begins_later}
 
 
-def test_what_was_set_aside_is_forgotten_too(memory):
+def test_records_set_aside_are_forgotten_too(memory):
     memory.remember(fit(), [trial(1, 0.5)])
     memory.remember(fit(WINE), [trial(1, 0.5, WINE)])
     memory.remember(fit("kind", space=KINDS), [few("kind")])
@@ -474,7 +474,7 @@ def test_forgetting_all_takes_what_killed_fits_have_left(memory):
     assert memory.recall(NAME) is None
 
 
-def test_of_several_tables_of_a_name_none_is_forgotten_by_it(memory):
+def test_no_table_is_forgotten_by_a_name_that_several_share(memory):
     for task in (IRIS, OTHER_IRIS):
         memory.remember(fit(task), [trial(1, 0.5, task)])
     with refuses("ambiguous-task"):
@@ -545,7 +545,7 @@ def measured(*rows):
     )
 
 
-def test_what_a_failure_had_measured_replaces_nothing():
+def test_values_of_a_failed_trial_replace_nothing():
     first = measured(("a", 0.5, 1.0, Status.DONE))
     second = measured(("a", 0.9, 9.0, Status.FAILED), ("b", 0.7, 2.0, Status.DONE))
     made = merge_newest(first, second)

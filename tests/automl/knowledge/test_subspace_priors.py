@@ -44,7 +44,7 @@ def test_an_opening_is_what_lies_in_the_part_or_what_is_given_instead():
     assert lift_prior(prior, WHOLE, PART, first=first).opening(Target(PART)) == first
 
 
-def test_what_is_known_is_what_lies_in_the_part():
+def test_known_good_configurations_are_restricted_to_the_part():
     configs = WHOLE.encode(CONFIGS)
     prior = lift_prior(AutoPrior({}, frozenset(), configs.take([2]), configs), WHOLE, PART)
     assert {config["model"] for config in prior.known_good(Target(PART)).dicts()} == {
@@ -53,7 +53,7 @@ def test_what_is_known_is_what_lies_in_the_part():
     }
 
 
-def test_what_is_in_reserve_is_what_lies_in_the_part_and_none_where_there_is_no_reserve():
+def test_the_reserve_is_restricted_to_the_part():
     configs = WHOLE.encode(CONFIGS)
     adaptive = AdaptivePrior(configs, np.eye(len(configs)))
     prior = lift_prior(AutoPrior({"a": adaptive}, frozenset("a"), configs, configs), WHOLE, PART)
@@ -71,7 +71,7 @@ def test_a_search_in_the_part_stays_in_it_with_and_without_a_pool():
             assert PART.encode([suggestion.config]).dicts() == [suggestion.config]
 
 
-def test_what_the_whole_does_not_have_cannot_be_lifted():
+def test_configurations_outside_the_whole_cannot_be_lifted():
     prior = METHODS["gp"].learn(None, seed=0)
     surrogate = lift_prior(prior, PART, WHOLE).surrogate(Target(WHOLE))
     with refuses("configuration-outside-whole-space"):

@@ -87,7 +87,7 @@ def survives(*given):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_what_the_library_writes_is_taken(library, kind):
+def test_texts_of_the_library_are_accepted(library, kind):
     LIBRARIES[library](bytes_of(fitted(library, kind)))
 
 
@@ -190,7 +190,7 @@ def test_altered_bytes_that_are_taken_do_no_harm(library, kind):
 
 
 @pytest.mark.parametrize("level", ["handle", "state", "booster"])
-def test_what_was_not_checked_cannot_stand_in_for_what_was(level):
+def test_unchecked_bytes_cannot_replace_checked_ones(level):
     skops = pytest.importorskip("skops.io")
     model = fitted("xgboost", "binary")
     stream = io.BytesIO()
@@ -210,7 +210,7 @@ def test_what_was_not_checked_cannot_stand_in_for_what_was(level):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_what_is_written_can_be_read(tmp_path, library, kind):
+def test_written_files_can_be_read(tmp_path, library, kind):
     pytest.importorskip("skops")
     model, path = fitted(library, kind), tmp_path / "m.foretune"
     write_model(path, {}, [model])

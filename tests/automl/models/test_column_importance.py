@@ -37,7 +37,7 @@ def a_table(n=400, seed=0, **roles):
     return Table.of(frame, "y", roles=ColumnRoles(**roles))
 
 
-def test_what_the_target_follows_from_counts():
+def test_columns_that_determine_the_target_count():
     found = column_worth(linear(), a_table(), Protocol(("r2",)))
     assert [each.column for each in found[:2]] == ["strong", "weak"]
     assert {each.column for each in found} == {"strong", "weak", "noise", "day"}
@@ -74,7 +74,7 @@ def test_a_loss_that_falls_with_quality_counts_as_well():
     assert [each.column for each in found if each.is_sure] == ["a"]
 
 
-def test_what_a_date_has_become_changes_places_together():
+def test_the_columns_of_a_date_are_shuffled_together():
     n = 400
     day = (
         pd.date_range("2024-01-01", periods=n, freq="D").to_series().sample(frac=1, random_state=0)

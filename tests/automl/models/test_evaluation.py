@@ -104,7 +104,7 @@ def test_a_class_that_a_fold_lacks_does_no_harm():
         if algorithm != "svm"  # It calibrates itself, for which the other fold has too few rows.
     ],
 )
-def test_where_all_but_one_row_are_of_a_class_the_others_are_scored(space, algorithm):
+def test_a_class_with_a_single_row_is_scored(space, algorithm):
     """In one fold a single class is met, which some libraries refuse or give two columns for."""
     x = np.random.default_rng(0).normal(size=60)
     table = Table.of(pd.DataFrame({"x": x, "y": ["u"] * 59 + ["odd"]}), "y")

@@ -47,7 +47,7 @@ def test_each_row_of_a_group_is_scored_once(values, folds):
 
 
 @given(values=groups_of_rows, parts=st.integers(1, 5), first=st.floats(0.1, 0.9))
-def test_what_comes_later_or_at_once_is_not_learnt_from(values, parts, first):
+def test_later_and_simultaneous_rows_are_not_learnt_from(values, parts, first):
     order = np.array(values, dtype=np.float64)
     splits = split_later_rows(order, first=first, parts=parts)
     assert splits
@@ -168,7 +168,7 @@ def said_of(kind, values, y=None):
     return Protocol(("r2",)).describe(arranged(kind, values, y))
 
 
-def test_what_is_done_is_said():
+def test_the_scheme_of_folds_is_described():
     together, in_order = RowStructureKind.TOGETHER, RowStructureKind.IN_ORDER
     assert said_of(together, np.arange(60)) == (
         "5-fold cross-validation on 60 rows, all of one 'by' together (60 of them)"

@@ -14,7 +14,7 @@ PLAIN = ("-5", "+1.5", "-1e-3", "-.5", "-1,234.5", "-5 %", "a=b", "x@y.org", "",
 
 
 @pytest.mark.parametrize("text", FORMULAS)
-def test_what_a_spreadsheet_may_run_is_a_formula(text):
+def test_texts_that_a_spreadsheet_may_run_are_formulas(text):
     assert is_formula(text)
 
 

@@ -344,7 +344,7 @@ BAD_HEADERS = {
 
 
 @pytest.mark.parametrize(("change", "said"), BAD_HEADERS.values(), ids=BAD_HEADERS)
-def test_what_a_file_says_about_itself_must_fit(saved, change, said):
+def test_the_header_of_a_file_must_fit_its_contents(saved, change, said):
     rewritten(saved, {ENTRY: change})
     with pytest.raises(UsageError) as caught:
         Model.open(saved)
@@ -436,7 +436,7 @@ def test_a_blend_is_the_mean_by_weight(task):
     assert model.predict_rows(table.x, certain).tolist() == labels.tolist()
 
 
-def test_to_learn_the_size_of_a_pipeline_takes_that_in_memory_once():
+def test_measuring_the_size_of_a_pipeline_takes_its_memory_once():
     parts = [np.zeros(2**17) for _ in range(32)]
     size_in_file(parts)  # imports what it needs
     tracemalloc.start()

@@ -40,7 +40,7 @@ def test_a_text_alone_says_the_target(name, others, tmp_path):
 
 
 @pytest.mark.parametrize("scaler", SCALERS)
-def test_what_texts_say_is_scaled_as_numbers_are(scaler):
+def test_predictions_from_texts_are_scaled_like_numbers(scaler):
     table = table_with_texts(Task.REGRESSION)
     config = one_config("pipeline-regression", scaler=scaler)
     columns = refit(config, table, seed=0).pipeline.named_steps["columns"]

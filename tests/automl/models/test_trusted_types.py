@@ -91,7 +91,7 @@ def test_search_trees_are_not_taken_from_the_file():
     np.testing.assert_array_equal(neighbours.predict(X), expected)
 
 
-def test_what_is_not_fitted_is_left_alone():
+def test_unfitted_parts_stay_unchanged():
     check_indices([DecisionTreeClassifier(), SVC(), KNeighborsClassifier(), "text", None, 1.5])
 
 

@@ -161,7 +161,7 @@ def test_a_trial_that_failed_before_it_asked_for_all_is_not_suggested_again():
     assert len({trial.params["x"] for trial in study.trials}) == 3
 
 
-def test_what_was_not_asked_for_counts_as_suggested_in_another_process_too(tmp_path):
+def test_enqueued_trials_count_as_suggested_in_other_processes(tmp_path):
     def sampler():
         return ForetuneSampler(space=FLAT, seed=2)
 
@@ -213,7 +213,7 @@ def test_names_of_the_given_space_that_a_choice_brings_along_are_answered_from_i
     assert any("model:svm:C" in trial.params for trial in study.trials)
 
 
-def test_what_completes_a_configuration_is_not_drawn_as_the_optimiser_draws():
+def test_completed_values_use_other_random_numbers_than_the_optimiser():
     completions = {study_search.completion_seed(5, number) for number in range(60)}
     optimiser = {derive_seed(5, told, pending) for told in range(60) for pending in range(9)}
     assert len(completions) == 60

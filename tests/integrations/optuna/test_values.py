@@ -47,7 +47,7 @@ numbers = st.one_of(
 
 @settings(max_examples=60)
 @given(numbers, st.integers(0, 1000))
-def test_what_a_space_draws_is_what_optuna_could_have_drawn(distribution, seed):
+def test_samples_of_a_space_are_legal_in_optuna(distribution, seed):
     drawn = Space.of({"p": distribution}).sample(1, seed=seed).dicts()[0]["p"]
     value = to_optuna_value(distribution, drawn)
     assert distribution._contains(distribution.to_internal_repr(value))
@@ -75,7 +75,7 @@ def test_choices_keep_their_types():
         (CategoricalDistribution(["a", "b"]), "c"),
     ],
 )
-def test_what_has_no_place_is_unfit(distribution, value):
+def test_values_without_a_place_are_unfit(distribution, value):
     assert to_optuna_value(distribution, value) is UNFIT
     assert to_space_value(parameter(distribution), value) is UNFIT
 

@@ -226,7 +226,7 @@ def test_results_are_extended_by_methods_with_equal_costs_only(out: Path) -> Non
         replay(experience, ["random"], trials=2, seeds=1, out=out)
 
 
-def test_what_has_no_curves_is_refused_before_anything_is_written(out: Path) -> None:
+def test_experience_without_curves_is_refused_before_anything_is_written(out: Path) -> None:
     with refuses("no-curves", field="task"):
         run(out, table().with_metrics(["error"]), ["asha"], CurveCosts(1))
     with refuses("one-objective", field="objectives"):
@@ -280,7 +280,7 @@ def test_a_report_has_means_over_tasks_and_their_intervals(tmp_path: Path, out: 
     assert {"suite-regret.csv", "suite-rank.csv", "suite-regret-against-cost.png"} <= names
 
 
-def test_what_is_spent_is_told_in_steps_in_seconds_and_on_the_clock(out: Path) -> None:
+def test_costs_are_reported_in_steps_seconds_and_clock_time(out: Path) -> None:
     """A step takes 1, 2 or 4 seconds. Two workers begin two of the three trials at once.
 
     The first to end begins the third trial, whose first step is paid for when the second ends.

@@ -147,7 +147,7 @@ def test_regret_at_budgets() -> None:
     assert regret_at(run, [0.1, 0.5, 1.0, 2.0, 5.0]).tolist() == [1.0, 0.8, 0.4, 0.4, 0.1]
 
 
-def test_what_cannot_be_charged_is_refused(past: Experience) -> None:
+def test_runs_without_a_cost_are_refused(past: Experience) -> None:
     with refuses("curve-costs"):
         CurveCosts(0)
     with refuses("curve-unit"):

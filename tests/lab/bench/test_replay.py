@@ -138,7 +138,7 @@ def test_seeds_are_learnt_together_where_a_learner_can(monkeypatch, out):
     assert spy.batches == [(2, 4, 7)]
 
 
-def test_what_learning_lacks_is_named(monkeypatch, out):
+def test_requirements_missing_for_learning_are_named(monkeypatch, out):
     lacking = ModuleNotFoundError("No module named 'jax'", name="jax")
     register(monkeypatch, SpyOfMany(learning_fault=lacking))
     with pytest.raises(MissingExtraError, match=r"the method 'spy' needs .*foretune.neural"):

@@ -96,7 +96,7 @@ def test_a_portfolio_comes_from_the_other_tasks():
     assert set(begun["a", 0]) == {1, 4}
 
 
-def test_what_a_task_has_no_record_of_is_replaced_by_the_nearest_that_is_free():
+def test_missing_records_of_a_task_are_replaced_by_the_nearest_free_one():
     losses = {"a": [5, NAN, 5, 5, NAN, 5], "b": [8, 8, 8, 8, 1, 8], "c": [7, 2, 7, 7, 7, 7]}
     [split, *_] = find_splits(line(losses), "leave-one-out")
     [rows] = set(beginnings(Start("portfolio", 2), line(losses), split, [0]).values())

@@ -121,7 +121,7 @@ def test_ties_are_counted_as_all_signs_would(differences):
     assert wilcoxon_p(differences.astype(float)) == pytest.approx(expected)
 
 
-def test_of_many_tasks_the_sum_is_taken_as_normal():
+def test_the_sum_over_many_tasks_is_treated_as_normal():
     rng = np.random.default_rng(0)
     rounded = np.round(rng.normal(0.2, size=150), 1)
     assert (rounded == 0).any()

@@ -36,7 +36,7 @@ def test_tasks_propose_in_turn_what_their_own_results_speak_for(bowls):
         assert np.sum(np.square(config - best)) < known[POINTS // 8]
 
 
-def test_so_many_new_ones_as_asked_for(bowls):
+def test_as_many_new_configurations_as_requested(bowls):
     found = propose_refinements(bowls, 5, seed=0)
     assert len(found) == 5
     assert not found.isin(bowls.configs).any()

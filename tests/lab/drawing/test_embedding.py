@@ -18,7 +18,7 @@ def two_groups() -> np.ndarray:
 
 
 @pytest.mark.parametrize("how", ["pca", "tsne"])
-def test_what_lies_apart_stays_apart(how: str) -> None:
+def test_distant_labels_stay_apart(how: str) -> None:
     flat = flatten_embeddings(two_groups(), how=how)
     assert flat.shape == (40, 2)
     first, second = flat[:20], flat[20:]

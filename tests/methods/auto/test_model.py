@@ -90,7 +90,7 @@ def test_every_draw_of_the_mixture_is_one_experts() -> None:
     assert of_first.mean() == pytest.approx(0.25, abs=0.04)
 
 
-def test_what_is_expected_of_each_objective_is_weighted_as_experts_are() -> None:
+def test_expectations_of_each_objective_are_weighted_like_experts() -> None:
     """Who does not tell objectives apart expects the same of both."""
 
     class Apart(Line):
@@ -138,7 +138,7 @@ def test_before_two_trials_only_the_odds_count() -> None:
     np.testing.assert_allclose(surrogate.weights(seen([0.5], [1.0])), [0.75, 0.25])
 
 
-def test_whoever_orders_the_trials_is_believed() -> None:
+def test_experts_that_rank_the_trials_well_get_weight() -> None:
     places = [0.5, 0.1, 0.9, 0.3, 0.7, 0.2]
     right = council(UP, DOWN).weights(seen(places, places))
     assert right[0] > 0.99
@@ -268,7 +268,7 @@ def learner(**makers: str) -> AutoLearner:
     )
 
 
-def test_of_very_many_trials_the_latest_of_each_block_say_whom_to_believe() -> None:
+def test_the_latest_of_each_block_of_very_many_trials_weigh_the_experts() -> None:
     places = np.random.default_rng(0).random(16)
     losses = np.where(np.arange(16) < 12, -places, places)
     found = replace(council(UP, DOWN), most_judged=4).weights(seen(places, losses))
@@ -325,7 +325,7 @@ def test_every_expert_learns_with_the_seed() -> None:
     assert seeds == [6, 6]
 
 
-def test_what_past_tasks_taught_is_of_their_space() -> None:
+def test_lessons_of_past_tasks_belong_to_their_space() -> None:
     prior = AutoPrior({}, frozenset(), at(0.5), at(0.5))
     assert prior.space == SPACE
     assert not prior.spreads
@@ -396,7 +396,7 @@ def test_a_prior_may_bring_odds_of_its_own() -> None:
     np.testing.assert_allclose(np.exp(surrogate.log_prior), [own, 1.0, ODDS_OF_NOTHING])
 
 
-def test_what_cost_past_tasks_least_comes_first() -> None:
+def test_the_cheapest_on_past_tasks_comes_first() -> None:
     bowls = problem("flat").experience
     seconds = 10.0 - bowls.config_index.astype(np.float32)
     timed = replace(bowls, seconds=seconds)
@@ -408,7 +408,7 @@ def test_what_cost_past_tasks_least_comes_first() -> None:
     np.testing.assert_array_equal(cheapest_first(first, untimed).values, first.values)
 
 
-def test_what_configurations_cost_is_their_mean_over_past_tasks() -> None:
+def test_the_cost_of_a_configuration_is_its_mean_over_past_tasks() -> None:
     """The first took 1 and 9 seconds, the second 4 both times, and once nobody looked."""
     bowls = problem("flat").experience
     seconds = np.full(len(bowls.config_index), np.nan, dtype=np.float32)
@@ -420,7 +420,7 @@ def test_what_configurations_cost_is_their_mean_over_past_tasks() -> None:
     )
 
 
-def test_what_is_good_and_what_comes_first_is_the_listers_word() -> None:
+def test_the_lister_names_good_configurations_and_the_opening() -> None:
     bowls = problem("flat").experience
     whole = METHODS["auto"].learner()
     assert isinstance(whole, AutoLearner)
@@ -456,7 +456,7 @@ class TestGreed:
         expected = UP.log_improvement(at(0.1))
         np.testing.assert_allclose(posterior.log_utility(at(0.1)), expected)
 
-    def test_so_many_trials_are_greedy_and_no_more(self) -> None:
+    def test_the_number_of_greedy_trials_is_limited(self) -> None:
         told = seen([0.2, 0.4, 0.6], [0.2, 0.4, 0.6])
         assert council(UP, DOWN).condition(told, seed=0).trusts_past
         assert council(UP, DOWN, greedy=4).condition(told, seed=0).greedy

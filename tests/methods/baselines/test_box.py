@@ -55,7 +55,7 @@ def test_logarithmic_and_ordinal_ranges():
     assert np.median(size) == pytest.approx(np.sqrt(1000), rel=0.1)
 
 
-def test_what_was_active_in_no_best_configuration_keeps_its_range():
+def test_hyperparameters_inactive_in_the_best_keep_their_range():
     space = problem("cash").space
     best = space.encode(
         [

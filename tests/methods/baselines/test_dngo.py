@@ -44,7 +44,7 @@ def test_predicts_what_it_has_learnt_from_and_doubts_the_rest() -> None:
     assert at_trials.std.mean() < elsewhere.std.mean()
 
 
-def test_what_is_believed_of_pending_trials_is_no_observation() -> None:
+def test_expected_losses_of_pending_trials_are_no_observations() -> None:
     """It is regressed on and is to be beaten, but the network does not learn from it."""
     configs, new = FLAT.space.sample(9, seed=1), FLAT.space.sample(5, seed=2)
     losses = np.arange(9.0)[::-1, None]

@@ -151,7 +151,9 @@ class TestMethods:
         predicted = posterior.predict(CONFIGS.take(np.arange(12, 60))).mean
         assert np.corrcoef(predicted, losses[12:])[0, 1] > 0.8
 
-    def test_what_was_observed_is_hardly_doubted(self, name: str, priors: dict[str, Prior]) -> None:
+    def test_observed_losses_have_little_uncertainty(
+        self, name: str, priors: dict[str, Prior]
+    ) -> None:
         losses = low_rank_losses(1, seed=5)[0]
         surrogate = priors[name].surrogate(Target(SPACE))
         few = surrogate.condition(observations([0], losses), seed=0).predict(CONFIGS)
@@ -218,7 +220,7 @@ class TestMethods:
         np.testing.assert_allclose(drawn.mean(axis=0), belief.mean, atol=0.12)
         np.testing.assert_allclose(drawn.std(axis=0), belief.std, rtol=0.12, atol=0.01)
 
-    def test_what_no_past_task_tried_is_taken_for_the_nearest(self, name: str) -> None:
+    def test_untried_configurations_take_the_nearest_ones_values(self, name: str) -> None:
         """The target's own configurations stand in the table of configurations, but say nothing."""
         smooth = np.stack([np.square(CONFIGS.x[:, 0] - at) for at in np.linspace(0.1, 0.4, 12)])
         own, failed = np.arange(40, 60), 7
@@ -275,7 +277,7 @@ def test_the_process_of_pmf_by_hand() -> None:
     assert posterior.best == pytest.approx(z[3])
 
 
-def test_of_many_trials_pmf_keeps_the_informative_ones(
+def test_pmf_keeps_the_informative_ones_of_many_trials(
     priors: dict[str, Prior],
 ) -> None:
     losses, prior = low_rank_losses(1, seed=5)[0], priors["pmf"]

@@ -110,7 +110,7 @@ def test_an_objective_may_gain_as_much_as_it_has_lately():
     np.testing.assert_allclose(_hopes(scores[:1]), [LEAST_HOPE, LEAST_HOPE])
 
 
-def test_what_is_believed_of_pending_trials_is_no_observation():
+def test_expected_losses_of_pending_trials_are_no_observations():
     """It counts as a point of the front, but neither for trends and hyperparameters nor as best."""
     losses = np.random.default_rng(0).random((9, 2))
     losses[8] = 0.0
@@ -141,7 +141,7 @@ def test_many_trials_at_one_end_do_not_hide_the_other():
     assert scores[33, 1] == scores[30, 1]
 
 
-def test_what_fails_at_once_with_a_penalty_is_no_end_of_a_front():
+def test_quick_failures_with_a_penalty_are_no_end_of_a_front():
     """It is the quickest, and no other trial has as little of the second loss."""
     rng = np.random.default_rng(0)
     losses = rng.random((12, 2)) + np.array([0.0, 1.0])
@@ -175,7 +175,7 @@ def test_the_unit_of_an_objective_does_not_matter():
     np.testing.assert_allclose(told.configs.x, scaled.configs.x)
 
 
-def test_of_a_long_front_the_most_balanced_and_others_far_from_it_count():
+def test_a_long_front_is_thinned_to_the_most_balanced_point_and_points_far_from_it():
     t = np.linspace(0, 1, 60)
     scores = np.column_stack([t, 1 - t, -t * (1 - t)])  # all of them are on the front
     front = _thin_front(scores[pareto_front(scores)])

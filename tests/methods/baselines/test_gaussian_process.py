@@ -36,7 +36,7 @@ def test_the_belief_is_the_process_on_the_scores_of_its_method(name, scores) -> 
     np.testing.assert_allclose(belief.std, std)
 
 
-def test_what_is_believed_of_pending_trials_is_no_observation() -> None:
+def test_expected_losses_of_pending_trials_are_no_observations() -> None:
     """It conditions the process and is to be beaten, but does not move the hyperparameters."""
     found, alone = posterior("gp", 9, believed=1), posterior("gp", 8)
     np.testing.assert_array_equal(found.model.hyper.to_vector(), alone.model.hyper.to_vector())

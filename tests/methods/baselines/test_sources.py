@@ -28,7 +28,7 @@ def test_many_past_tasks_are_subsampled():
     assert not np.array_equal(some.processes[1].y, other.processes[1].y)
 
 
-def test_what_seeds_have_in_common_is_fitted_once():
+def test_shared_parts_of_seeds_are_fitted_once():
     all_of_it = SourceLimits(evaluations=10_000, fitted=10_000)
     first, second = fit_sources(small_experience(), standardise, all_of_it, (0, 1), SILENT)
     assert first.processes[2] is second.processes[2]

@@ -174,7 +174,7 @@ def test_draws_follow_their_seed() -> None:
         assert (first != posterior.sample(new, 2, seed=2)).all()
 
 
-def test_what_is_believed_of_pending_trials_is_no_observation() -> None:
+def test_expected_losses_of_pending_trials_are_no_observations() -> None:
     """It does not move the hyperparameters, but is to be beaten."""
     surrogate = prior().surrogate(Target(SPACE))
     configs, losses = SPACE.sample(9, seed=0), np.array([5.0, 3, 7, 1, 8, 6, 2, 4, 0])
@@ -253,7 +253,7 @@ def test_hidden_units_are_rectified_and_the_last_layer_is_not() -> None:
     np.testing.assert_allclose(belief.sigma, np.log1p(np.exp(before)) + 0.001)
 
 
-def test_of_very_many_trials_the_best_are_kept() -> None:
+def test_the_best_of_very_many_trials_are_kept() -> None:
     """A trial that is as good as the prior expects has no residual, and may be the best of all."""
     kept = []
 

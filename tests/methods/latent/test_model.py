@@ -157,7 +157,7 @@ def test_drawn_sources_keep_their_names() -> None:
         np.testing.assert_allclose(task.z, expected[places])
 
 
-def test_of_several_objectives_the_best_that_was_reached_has_no_gap() -> None:
+def test_the_best_front_that_was_reached_has_no_gap() -> None:
     """Else no configuration could lie at the bottom of the bowl (Equation 10)."""
     losses_ = {"loss": np.append(np.arange(8.0), 0.5), "seconds": np.arange(9.0)[::-1] ** 2}
     metrics = [Metric(name, Direction.MIN) for name in losses_]

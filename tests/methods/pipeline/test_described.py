@@ -101,7 +101,7 @@ def test_few_tasks_or_other_meta_features_are_not_read() -> None:
     assert Described.learn(model, experience.configs, tasks, unknown, seed=0) is None
 
 
-def test_where_the_mean_leaves_nothing_over_there_is_nothing_to_correct() -> None:
+def test_a_perfect_mean_needs_no_correction() -> None:
     """A task of one evaluation has the score 0, which an untrained mean expects of all."""
     experience = past(12)
     model = initial_network(NetworkLayout.of(SPACE, SIZES), experience.configs, 0)
@@ -124,7 +124,7 @@ def test_a_description_far_from_all_past_ones_counts_as_less_far() -> None:
     assert np.isfinite(reading(one)).all()
 
 
-def test_what_could_not_be_measured_is_not_read() -> None:
+def test_unmeasured_rows_are_not_read() -> None:
     rng = np.random.default_rng(0)
     whole = [description(rng, float(k)) for k in range(20)]
     for gap in (np.nan, np.inf):

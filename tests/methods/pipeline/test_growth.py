@@ -163,7 +163,7 @@ def test_an_algorithm_that_lost_its_hyperparameters_keeps_what_it_had_on_average
             np.testing.assert_allclose(code, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_what_no_configuration_looked_at_uses_is_no_part_of_what_is_typical() -> None:
+def test_unused_hyperparameters_are_not_typical() -> None:
     small = Space.of({"model": SMALL["model"]})
     learnt = learnt_on(small)
     space = Space.of({"model": {**SMALL["model"], **FOREST}})
@@ -226,7 +226,7 @@ def test_the_algorithms_of_a_new_stage_are_no_newcomers() -> None:
     assert not larger.model.layers[0][1][of_stage].any()
 
 
-def test_what_the_space_lacks_is_left_out() -> None:
+def test_hyperparameters_outside_the_space_are_left_out() -> None:
     large = Space.of({**SMALL, "model": {**SMALL["model"], **FOREST}})
     small = Space.of(SMALL)
     learnt = learnt_on(large)

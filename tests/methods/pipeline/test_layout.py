@@ -53,7 +53,7 @@ def test_a_constant_is_not_read() -> None:
     assert [given.key[0] for given in stage.encoders[0].inputs] == ["rate"]
 
 
-def test_what_is_read_of_a_pipeline() -> None:
+def test_the_parts_of_a_pipeline_that_are_read() -> None:
     layout = NetworkLayout.of(PIPELINE, Sizes())
     configs = PIPELINE.encode(
         [

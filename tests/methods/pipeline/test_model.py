@@ -262,7 +262,7 @@ class TestTuning:
     def test_when_it_is_due(self, n: int, growth: float, due: int) -> None:
         assert last_due(n, growth) == due
 
-    def test_what_is_trained_becomes_the_same_model_again(self) -> None:
+    def test_a_trained_model_is_restored_exactly(self) -> None:
         model = replace(random_model(PIPELINE), log_lengthscale=0.7, log_signal=-0.2, log_noise=-3)
         again = _model(model.layout, _deep_kernel(model))
         assert again.log_lengthscale == pytest.approx(0.7)
@@ -483,7 +483,7 @@ class TestLearning:
         train, validation = parts(experience, midrank_scores, 0)
         assert (len(train), len(validation)) == (1, 1)
 
-    def test_where_the_training_tasks_are_gone_those_for_validation_do_both(self) -> None:
+    def test_validation_tasks_replace_missing_training_tasks(self) -> None:
         whole = past(Space.of({"model": MODELS}), tasks=4)
         named = {"train": whole.tasks[:2], "validation": whole.tasks[2:]}
         experience = whole.with_splits({"learning": named}).without(whole.tasks[:2])

@@ -98,7 +98,7 @@ def test_successive_halving_keeps_the_best() -> None:
     assert policy.hopeless(race) == {0, 1, 2, 4, 5, 6, 7, 8}
 
 
-def test_what_failed_or_diverged_does_not_hold_up_its_bracket() -> None:
+def test_failed_and_diverged_trials_do_not_hold_up_their_bracket() -> None:
     policy = successive_halving(StepRange(1, 3, 3))
     race = Race()
     for trial in range(3):
@@ -216,7 +216,7 @@ def test_a_trial_that_always_diverges_is_never_promoted() -> None:
     assert max(steps_of(race)[:9]) == 1
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_meaningless_arguments_are_refused() -> None:
     with refuses("step-range"):
         StepRange(0, 9)
     with refuses("step-range"):

@@ -93,7 +93,7 @@ def test_draws_are_those_of_the_tasks_that_are_believed() -> None:
     assert (after.sample(FOUR, 3, seed=1) != after.sample(FOUR, 3, seed=2)).any()
 
 
-def test_of_very_many_trials_the_latest_say_what_the_target_is_like() -> None:
+def test_the_latest_of_very_many_trials_describe_the_target() -> None:
     after = posterior(FOUR.take([0, 3, 2, 1]), [1.0, 9.0, 4.0, 5.0], latest=2)
     latest = posterior(FOUR.take([2, 1]), [4.0, 5.0])
     np.testing.assert_allclose(after.weights, latest.weights)
@@ -159,7 +159,7 @@ def test_a_saved_prior_says_the_same(tmp_path) -> None:
     np.testing.assert_array_equal(prior.configs.values, again.configs.values)
 
 
-def test_where_nothing_is_shared_forests_complete_the_table() -> None:
+def test_forests_complete_a_table_without_common_configurations() -> None:
     experience = unshared_experience()
     prior = AdaptiveLearner().learn(experience, seed=0, progress=SILENT)
     truth = bowls(prior.configs, tasks=6)
@@ -200,7 +200,7 @@ def test_only_the_best_of_each_task_are_kept() -> None:
     assert best_of_each(losses, best=2).tolist() == [1, 2, 3]
 
 
-def test_of_too_many_the_best_are_kept() -> None:
+def test_the_best_are_kept_of_too_many() -> None:
     losses = np.array([[3.0, 1.0, 2.0, 4.0, 9.0], [9.0, 2.0, 3.0, 4.0, 1.0]])
     # Columns 1 and 4 are a row's best; column 2 is the second best of the first row.
     assert best_of_each(losses, most=3).tolist() == [1, 2, 4]

@@ -192,7 +192,7 @@ def test_the_forest_of_surrogate_is_scikit_learns_with_its_defaults():
     np.testing.assert_allclose(random_forest(known, losses, others, 5), expected)
 
 
-def test_where_nothing_is_shared_surrogate_chooses_among_the_best_of_each_task():
+def test_the_surrogate_builder_chooses_among_the_best_of_each_task():
     table = loss_table(unshared_experience(tasks=3, each=6))
     jobs = look_up_jobs(table)
     chooser = Surrogate(jobs, 9, mean, seed=0, caps=Caps(best_predicted=2))
@@ -266,7 +266,7 @@ def test_a_table_without_any_success_is_refused(name):
 
 
 @pytest.mark.parametrize("normalisation", NORMALISATIONS)
-def test_where_nothing_is_shared_each_task_is_normalised_by_itself(normalisation):
+def test_tasks_without_common_configurations_are_normalised_alone(normalisation):
     experience = unshared_experience(tasks=3, each=10)
     table = loss_table(experience, normalisation)
     for row, name in zip(table.losses, table.tasks, strict=True):

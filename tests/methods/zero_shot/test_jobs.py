@@ -57,7 +57,7 @@ def test_scores_become_errors_and_other_metrics_ranks():
     )
 
 
-def test_of_repeated_measurements_the_last_of_the_highest_fidelity_counts():
+def test_the_last_measurement_of_the_highest_fidelity_counts():
     experience = Experience.build(
         SPACE,
         [Metric("loss")],

@@ -59,7 +59,7 @@ def search_on(belief: LossBelief, losses: np.ndarray, k: int) -> CandidateSearch
     return CandidateSearch(jobs, belief, k)
 
 
-def test_what_a_portfolio_reaches_counts_missing_jobs_as_worst() -> None:
+def test_missing_jobs_count_as_worst_in_a_portfolio() -> None:
     known = np.array([[0.2, 0.9, NAN], [0.8, NAN, NAN], [0.5, 0.1, NAN]])
     samples = np.zeros((2, 3, 3), np.float32)
     belief = LossBelief(np.arange(3), np.arange(3), known, samples, samples[0])
@@ -130,7 +130,7 @@ def test_picks_go_by_the_mean_of_all_samples_and_by_the_aggregate() -> None:
     assert pick_expected(belief, 3, mean).chosen.tolist() == [7, 4, 2]
 
 
-def test_where_every_job_was_run_no_step_is_left() -> None:
+def test_no_step_is_left_after_every_job() -> None:
     known = np.array([[0.2, 0.9], [0.8, 0.4]])
     samples = np.tile(known.astype(np.float32), (2, 1, 1))
     search = search_on(
