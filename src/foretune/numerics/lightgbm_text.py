@@ -2,12 +2,13 @@
 
 The parser is compiled code that trusts its input: a wrong length or index ends the process, or
 reads foreign memory. So the text must have exactly the form that LightGBM writes for the models of
-Foretune, which have no categorical splits and no linear leaves.
+Foretune, which have no linear leaves.
 """
 
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NoReturn
 
 HEADER = frozenset(
@@ -19,9 +20,19 @@ OF_SPLITS = (
     "split_feature", "split_gain", "threshold", "decision_type", "left_child", "right_child",
     "internal_value", "internal_weight", "internal_count",
 )  # fmt: skip
+OF_CATEGORIES = ("cat_boundaries", "cat_threshold")
+"""For splits by sets of categories: where each set begins, and its bits, in words of 32."""
 OF_TREE = ("num_leaves", "num_cat", "is_linear", "shrinkage")
 WHOLE = frozenset(
-    ("leaf_count", "split_feature", "decision_type", "left_child", "right_child", "internal_count")
+    (
+        *OF_CATEGORIES,
+        "leaf_count",
+        "split_feature",
+        "decision_type",
+        "left_child",
+        "right_child",
+        "internal_count",
+    )
 )
 OBJECTIVES = re.compile(r"regression|lambdarank|binary sigmoid:1|multiclass num_class:(\d{1,6})")
 _WHOLE = re.compile(r"-?\d{1,15}")
@@ -34,7 +45,9 @@ _END = re.compile(
 """The text after the trees. LightGBM splits each parameter at its colon without a check."""
 MOST_LEAVES = 2**17
 CATEGORICAL = 1
-"""The bit of a decision type whose threshold is a set."""
+"""The bit of a decision type whose threshold is the number of a set."""
+MOST_WORDS = 2**20
+"""The most words of 32 categories that the sets of a tree may have."""
 
 
 def check_text(text: str) -> None:
@@ -88,10 +101,13 @@ def _check_tree(number: int, block: str, columns: int) -> None:
     tree = {name: value for name, _, value in pairs}
     if first != f"Tree={number}" or len(tree) < len(pairs) or not tree.keys() >= {*OF_TREE}:
         _refuse("has a tree that is not whole")
-    if not tree.keys() <= {*OF_TREE, *OF_LEAVES, *OF_SPLITS} or "leaf_value" not in tree:
+    if (
+        not tree.keys() <= {*OF_TREE, *OF_LEAVES, *OF_SPLITS, *OF_CATEGORIES}
+        or "leaf_value" not in tree
+    ):
         _refuse("has a tree of another kind")
     leaves = _whole(tree["num_leaves"])
-    if not 1 <= leaves <= MOST_LEAVES or tree["num_cat"] != "0" or tree["is_linear"] != "0":
+    if not 1 <= leaves <= MOST_LEAVES or tree["is_linear"] != "0":
         _refuse("has a tree of another kind")
     _number(tree["shrinkage"])
     arrays = {name: _array(tree, name) for name in (*OF_LEAVES, *OF_SPLITS) if name in tree}
@@ -104,6 +120,7 @@ def _check_tree(number: int, block: str, columns: int) -> None:
         if len(numbers) != (leaves if name in OF_LEAVES else leaves - 1):
             _refuse("has a tree whose lists have other lengths")
     _check_splits(arrays, leaves, columns)
+    _check_categories(tree, arrays)
 
 
 def _check_splits(arrays: Mapping[str, Sequence[float]], leaves: int, columns: int) -> None:
@@ -111,7 +128,7 @@ def _check_splits(arrays: Mapping[str, Sequence[float]], leaves: int, columns: i
         _refuse("has a tree that is not whole")
     if not all(0 <= column < columns for column in arrays["split_feature"]):
         _refuse("has a split on a column that is not there")
-    if not all(0 <= kind <= 10 and not int(kind) & CATEGORICAL for kind in arrays["decision_type"]):
+    if not all(0 <= kind <= 11 for kind in arrays["decision_type"]):
         _refuse("has a split of another kind")
     children = sorted([*arrays["left_child"], *arrays["right_child"]])
     # Each leaf, and each split except the first, is the child of exactly one earlier split.
@@ -122,6 +139,28 @@ def _check_splits(arrays: Mapping[str, Sequence[float]], leaves: int, columns: i
             _refuse("has a tree that leads back")
     if not all(math.isfinite(value) for value in arrays["leaf_value"]):
         _refuse("predicts what is no number")
+
+
+def _check_categories(tree: Mapping[str, str], arrays: Mapping[str, Sequence[float]]) -> None:
+    """Check that sets lie one after the other, and that splits by a set name one that exists."""
+    sets = _whole(tree["num_cat"])
+    kinds = zip(arrays["decision_type"], arrays["threshold"], strict=True)
+    named = [number for kind, number in kinds if int(kind) & CATEGORICAL]
+    if not sets:
+        if named or any(name in tree for name in OF_CATEGORIES):
+            _refuse("has a split of another kind")
+        return
+    if not all(name in tree for name in OF_CATEGORIES):
+        _refuse("has a tree that is not whole")
+    begins, words = (_array(tree, name) for name in OF_CATEGORIES)
+    if len(begins) != sets + 1 or begins[0] != 0 or begins[-1] != len(words):
+        _refuse("has sets of categories of other sizes")
+    if len(words) > MOST_WORDS or any(a >= b for a, b in pairwise(begins)):
+        _refuse("has sets of categories of other sizes")
+    if not all(0 <= word < 2**32 for word in words):
+        _refuse("has something else than a set of categories")
+    if not all(number in range(sets) for number in named):
+        _refuse("has a split by a set that is not there")
 
 
 def _array(tree: Mapping[str, str], name: str) -> list[float]:

@@ -18,6 +18,12 @@ STEPPED = {
         "subsample": 0.8,
         "l2": 0.1,
     },
+    "hist_boosting": {
+        "learning_rate": 0.1,
+        "max_leaf_nodes": 8,
+        "min_samples_leaf": 5,
+        "l2": 0.1,
+    },
 }
 
 

@@ -226,7 +226,7 @@ def _lightgbm_regressor(params: Params, seed: int) -> Any:
 
 def _xgboost_settings(params: Params, seed: int) -> dict[str, Any]:
     return {
-        "n_estimators": params["n_estimators"],
+        **_rounds(params),
         "learning_rate": params["learning_rate"],
         "max_depth": params["max_depth"],
         "min_child_weight": params["min_child_weight"],
@@ -248,7 +248,7 @@ def _xgboost_regressor(params: Params, seed: int) -> Any:
 
 def _catboost_settings(params: Params, seed: int) -> dict[str, Any]:
     return {
-        "n_estimators": params["n_estimators"],
+        **_rounds(params),
         "learning_rate": params["learning_rate"],
         "depth": params["depth"],
         "l2_leaf_reg": params["l2"],

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from foretune._base.arrays import Floats, Ints
-from foretune.automl.estimators.pipelines import build_pipeline, weight_arguments
+from foretune.automl.estimators.pipelines import build_pipeline, code_places, weight_arguments
 from foretune.automl.estimators.stepped import LearningRows, StepLimits, configured_steps
 from foretune.automl.estimators.stepped_fit import fit_in_steps, trainer_of
 from foretune.tables import Table, Task
@@ -123,7 +123,7 @@ def refit(
         if trainer_of(pipeline[-1]) is None:
             told = weight_arguments(pipeline, learnt.weights)
             return Member(dict(config), pipeline.fit(learnt.x, y, **told), known)
-        learning = LearningRows(learnt.x, y, learnt.weights)
+        learning = LearningRows(learnt.x, y, learnt.weights, code_places(config, table))
         judging = None if validation is None else _judging(table.rows(validation), known)
         if judging is None and steps is None:
             steps = configured_steps(config)

@@ -14,11 +14,14 @@ from foretune._base.arrays import Bools, Floats
 from foretune.automl.estimators.factory import Params, cash_classifier, estimator
 from foretune.errors import SpaceError
 from foretune.space.notation import SEPARATOR
-from foretune.tables import Task
+from foretune.tables import Table, Task
 
 UNKNOWN_CODE = -1.0
 """The code of a missing category if codes are used as numbers."""
 MOST_QUANTILES = 200
+NATIVE = ("lightgbm", "xgboost")
+"""Estimators that learn from categories and missing values themselves: they get columns as they
+are, whatever a configuration says about the steps before them."""
 
 
 def build_pipeline(
@@ -50,10 +53,27 @@ def build_pipeline(
             value=sorted(config),
         )
     algorithm, params = _algorithm_of(config, "estimator")
+    if algorithm in NATIVE:
+        learner = estimator(algorithm, task, params, seed)
+        return Pipeline([*_native_columns(kinds), ("estimator", learner)])
     steps = [("columns", _columns(config, kinds))]
     steps += _reducer(*_algorithm_of(config, "reducer"), task, seed)
     steps.append(("estimator", estimator(algorithm, task, params, seed)))
     return Pipeline(steps)
+
+
+def code_places(config: Mapping[str, Any], table: Table) -> tuple[int, ...]:
+    """Return the places of the columns of codes from which the estimator itself learns.
+
+    If there are texts, their columns come last.
+    """
+    if config.get("estimator") not in NATIVE:
+        return ()
+    of_texts = np.any([np.zeros_like(table.categorical), *table.schema.texts.values()], axis=0)
+    if not of_texts.any():
+        return tuple(np.flatnonzero(table.categorical).tolist())
+    first = int((~of_texts & ~table.categorical).sum())
+    return tuple(range(first, first + int(table.categorical.sum())))
 
 
 def weight_arguments(pipeline: Any, weights: Floats | None) -> dict[str, Floats]:
@@ -114,6 +134,17 @@ class _Kinds:
 
         encoder = TextEncoder(self.task is Task.CLASSIFICATION, self.seed)
         return Pipeline([("encoder", encoder), ("scaler", clone(scaler, safe=False))])
+
+
+def _native_columns(kinds: _Kinds) -> list[tuple[str, Any]]:
+    """Return the step that encodes texts; columns of numbers and codes stay as they are."""
+    if not kinds.texts:
+        return []
+    from sklearn.preprocessing import StandardScaler
+
+    # Unlike "passthrough", this becomes an object of a type that model files may hold.
+    as_is = StandardScaler(with_mean=False, with_std=False)
+    return [("columns", kinds.transform(as_is, as_is, "passthrough"))]
 
 
 def _plain_columns(kinds: _Kinds) -> Any:

@@ -16,6 +16,8 @@ import numpy as np
 from foretune._base.arrays import Floats
 from foretune.space.notation import SEPARATOR
 
+SEPARATED = 2e-4
+"""The least gain in the log loss, as a share of the loss after the first step."""
 ESTIMATOR = "estimator"
 STEP_NAMES = ("n_estimators", "max_iter")
 """The hyperparameters that fixed the number of steps in the spaces of earlier versions."""
@@ -29,6 +31,8 @@ class LearningRows:
     y: Any
     """Numbers, or codes 0, 1, ... of the classes that are learnt."""
     weights: Floats | None = None
+    codes: tuple[int, ...] = ()
+    """The places of columns that hold codes of categories, if the estimator learns from these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +68,27 @@ class StepWatch:
     """The time (`time.monotonic`) at which learning ends."""
     patience_share: float = 0.2
     """The share of the best step by which the patience grows, since late gains come slowly."""
+    least_gain: float = 1e-3
+    """The share of the loss by which it must fall, or a step counts as one without a gain."""
+    least_share: float = 1e-6
+    """The same, as a share of the loss after the first step."""
     curve: list[float] = field(default_factory=list)
     best: int = 0
     """The number of steps with the lowest loss so far."""
+    gained: int = 0
+    """The number of steps at the last gain."""
 
     def is_over(self, loss: float) -> bool:
         """Take in the loss after the next step; return whether learning is over."""
         self.curve.append(loss)
         if not self.best or loss < self.curve[self.best - 1]:
             self.best = len(self.curve)
-        since = len(self.curve) - self.best
-        return since > self.patience + self.patience_share * self.best or self.is_late
+        level = self.curve[self.gained - 1]
+        least = max(self.least_gain * abs(level), self.least_share * abs(self.curve[0]))
+        if not self.gained or loss < level - least:
+            self.gained = len(self.curve)
+        waited = len(self.curve) - self.gained
+        return waited > self.patience + self.patience_share * self.gained or self.is_late
 
     @property
     def is_late(self) -> bool:
@@ -91,7 +105,11 @@ class StepTrainer(ABC):
     def fit(self, estimator: Any, learning: LearningRows, limits: StepLimits) -> SteppedFit:
         """Fit an estimator within the limits."""
         until = float("inf") if limits.seconds is None else time.monotonic() + limits.seconds
+        is_of_classes = np.issubdtype(np.asarray(learning.y).dtype, np.integer)
         watch = StepWatch(self.patience, until)
+        if is_of_classes:
+            # The log loss of rows that are easy to tell apart falls for ever.
+            watch.least_share = SEPARATED
         most = self.most_steps if limits.steps is None else limits.steps
         fitted = self._run_steps(estimator, learning, limits.judging, max(1, most), watch)
         if limits.judging is None:

@@ -7,13 +7,24 @@ import numpy as np
 
 from foretune._base.arrays import Bools
 from foretune.automl.estimators.stepped import LearningRows, StepLimits, SteppedFit, StepTrainer
-from foretune.automl.estimators.stepped_boosters import LightGBMTrainer
+from foretune.automl.estimators.stepped_boosters import (
+    CatBoostTrainer,
+    HistTrainer,
+    LightGBMTrainer,
+    XGBoostTrainer,
+)
 
 HELD_EACH = 6
 """One row of so many judges the steps if no other rows do."""
 TRAINERS: dict[str, type[StepTrainer]] = {
+    "CatBoostClassifier": CatBoostTrainer,
+    "CatBoostRegressor": CatBoostTrainer,
+    "HistGradientBoostingClassifier": HistTrainer,
+    "HistGradientBoostingRegressor": HistTrainer,
     "LGBMClassifier": LightGBMTrainer,
     "LGBMRegressor": LightGBMTrainer,
+    "XGBClassifier": XGBoostTrainer,
+    "XGBRegressor": XGBoostTrainer,
 }
 """The trainer of each class of estimators, by its name, so that no library is imported here."""
 
@@ -66,4 +77,4 @@ def _hold_some_out(rows: LearningRows, seed: int) -> tuple[LearningRows, Learnin
 
 def _select(rows: LearningRows, chosen: Bools) -> LearningRows:
     weights = None if rows.weights is None else rows.weights[chosen]
-    return LearningRows(rows.x[chosen], rows.y[chosen], weights)
+    return LearningRows(rows.x[chosen], rows.y[chosen], weights, rows.codes)

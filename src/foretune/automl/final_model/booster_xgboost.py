@@ -1,8 +1,8 @@
 """Checks the bytes in which XGBoost stores its trees, before XGBoost's parser reads them.
 
 The parser is compiled code and trusts the positions that it reads. This module accepts only the
-form that XGBoost writes for the models that Foretune fits: trees with one number in each leaf, no
-categories, and one of three objectives.
+form that XGBoost writes for the models that Foretune fits: trees with one number in each leaf,
+splits by numbers or by sets of categories, and one of three objectives.
 """
 
 import json
@@ -25,6 +25,8 @@ NUMBERS = ("base_weights", "loss_changes", "split_conditions", "sum_hessian")
 POSITIONS = ("left_children", "right_children", "parents", "split_indices")
 FLAGS = ("default_left", "split_type")
 CATEGORY_LISTS = ("categories", "categories_nodes", "categories_segments", "categories_sizes")
+MOST_CATEGORIES = 2**24
+"""XGBoost's own limit for the codes of categories."""
 ROOT = 2**31 - 1
 """The number that XGBoost writes as the parent of the first node."""
 MOST_COLUMNS = 2**20
@@ -50,11 +52,15 @@ def _check_model(learner: Mapping[str, Any]) -> None:
     known = {"attributes", "feature_names", "feature_types", "gradient_booster",
              "learner_model_param", "objective"}  # fmt: skip
     booster, about = learner["gradient_booster"], learner["learner_model_param"]
-    _require(set(learner) <= known and not learner["attributes"], "has other parts than a model")
+    _require(set(learner) <= known, "has other parts than a model")
+    for name, value in learner["attributes"].items():
+        _require(name == "best_iteration" and _whole(value) >= 0, "has other parts than a model")
     _require(set(booster) == {"model", "name"} and booster["name"] == "gbtree", "is of other kind")
-    for name in ("feature_names", "feature_types"):
-        _require(_is_empty(learner.get(name, [])), "names its columns")
+    _require(_is_empty(learner.get("feature_names", [])), "names its columns")
     columns, classes = _whole(about["num_feature"]), _whole(about["num_class"])
+    kinds = learner.get("feature_types", [])
+    _require(_is_empty(kinds) or len(kinds) == columns, "has other columns than it says")
+    _require(all(kind in ("q", "c") for kind in kinds), "has columns of another kind")
     _require(1 <= columns <= MOST_COLUMNS, "has other columns than it says")
     _require(_whole(about.get("num_target", "1")) == 1, "has several targets")
     groups = max(1, classes)
@@ -101,14 +107,31 @@ def _check_tree(tree: Mapping[str, Any], columns: int) -> None:
     _require(about["num_feature"] == columns, "has a tree for other columns")
     plain = about["num_deleted"] == 0 and about["size_leaf_vector"] in (0, 1)
     _require(plain, "has a tree of another kind")
-    _require(all(_is_empty(tree[name]) for name in CATEGORY_LISTS), "has categories")
     for name in (*NUMBERS, *POSITIONS, *FLAGS):
         kind = "f" if name in NUMBERS else "iu"
         _require(tree[name].ndim == 1 and tree[name].dtype.kind in kind, "mixes up its numbers")
         _require(kind != "f" or bool(np.isfinite(tree[name]).all()), "predicts what is no number")
-    _require(not tree["split_type"].any(), "has categories")
+    _require(bool((tree["split_type"] <= 1).all()), "has a split of another kind")
+    _check_categories(tree)
     _require(bool((tree["default_left"] <= 1).all()), "has a split of another kind")
     _check_positions(tree, columns)
+
+
+def _check_categories(tree: Mapping[str, Any]) -> None:
+    """Check that each split by a set of categories has its set, one after the other."""
+    for name in CATEGORY_LISTS:
+        plain = _is_empty(tree[name]) or (tree[name].ndim == 1 and tree[name].dtype.kind in "iu")
+        _require(plain, "mixes up its numbers")
+    codes, nodes, begins, sizes = (
+        np.asarray(tree[name], dtype=np.int64) for name in CATEGORY_LISTS
+    )
+    by_set = np.flatnonzero(tree["split_type"])
+    _require(bool(np.array_equal(nodes, by_set)), "has sets of categories for other splits")
+    _require(bool((np.asarray(tree["left_children"])[by_set] != -1).all()), "has a leaf with a set")
+    _require(len(begins) == len(sizes) == len(nodes) and bool((sizes >= 1).all()), "lacks a set")
+    _require(bool(np.array_equal(begins, np.cumsum(sizes) - sizes)), "mixes up its sets")
+    _require(len(codes) == sizes.sum(), "has sets of categories of other sizes")
+    _require(bool(((codes >= 0) & (codes < MOST_CATEGORIES)).all()), "has another category")
 
 
 def _check_positions(tree: Mapping[str, Any], columns: int) -> None:
