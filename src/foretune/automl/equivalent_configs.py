@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from foretune._base.arrays import Bools, Floats
+from foretune.automl.estimators.pipelines import NATIVE
 from foretune.space import Encoded
 from foretune.space.structure import Stage
 from foretune.tables import Table
@@ -40,6 +41,10 @@ class PipelineEquivalence:
             _make_plain(values, np.ones(len(configs), dtype=bool), stages[name])
         if {"scaler", "reducer", "estimator"} <= stages.keys():
             _make_plain(values, _on_trees_alone(configs, stages), stages["scaler"])
+        if "estimator" in stages:
+            native = _uses(configs, stages["estimator"], NATIVE)
+            for name in stages.keys() - {"estimator"}:
+                _make_plain(values, native, stages[name])
         return configs.space.from_values(values)
 
 

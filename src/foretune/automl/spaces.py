@@ -82,8 +82,8 @@ _FOREST: Notation = {
     "max_features": (0.1, 1.0),
     "min_samples_leaf": (1, 20, "log"),
 }
+# Boosted trees find the number of rounds by early stopping.
 _BOOSTED: Notation = {
-    "n_estimators": (30, 500, "log"),
     "learning_rate": (0.01, 0.3, "log"),
     "colsample": (0.4, 1.0),
     "subsample": (0.5, 1.0),
@@ -108,13 +108,11 @@ _BOTH: dict[str, Notation] = {
     },
     "xgboost": {**_BOOSTED, "max_depth": (2, 10), "min_child_weight": (1e-2, 20.0, "log")},
     "catboost": {
-        "n_estimators": (30, 500, "log"),
         "learning_rate": (0.01, 0.3, "log"),
         "depth": (2, 9),
         "l2": (1e-1, 1e2, "log"),
     },
     "hist_boosting": {
-        "max_iter": (30, 300, "log"),
         "learning_rate": (0.01, 0.3, "log"),
         "max_leaf_nodes": (4, 128, "log"),
         "min_samples_leaf": (2, 60, "log"),

@@ -199,7 +199,7 @@ class HistTrainer(StepTrainer):
                 continue
             known = len(watch.curve)
             losses = _staged_losses(estimator, judging)
-            is_over = any([watch.is_over(loss) for loss in losses[known:]])
+            is_over = any(watch.is_over(loss) for loss in losses[known:])
         estimator.set_params(warm_start=False)
         return self.truncate(estimator, watch.best) if judging is not None else estimator
 

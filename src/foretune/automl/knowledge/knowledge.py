@@ -130,7 +130,7 @@ class FitKnowledge:
                 found = part
                 continue
             try:
-                found = found.merge(restrict_experience(part, found.space))
+                found = found.merge(restrict_experience(part, found.space, drop_unknown=True))
             except ExperienceError:
                 continue  # None of its configurations is in the space.
         return found
@@ -139,7 +139,10 @@ class FitKnowledge:
     def experience(self) -> Experience | None:
         """All experience in the user's space; None if there is none."""
         try:
-            return None if self.whole is None else restrict_experience(self.whole, self.space)
+            if self.whole is None:
+                return None
+            # Spaces of earlier versions have hyperparameters that are gone, such as rounds.
+            return restrict_experience(self.whole, self.space, drop_unknown=True)
         except ExperienceError:
             return None
 

@@ -1,7 +1,9 @@
 """Uses a prior of a whole space for a task in a part of that space.
 
 Every configuration of the part belongs to the whole, so a search that is narrowed to some
-estimators can use the prior of the whole space.
+estimators can use the prior of the whole space. The two may also be of different versions: a
+hyperparameter that only the whole has, such as the number of rounds, gets its default there, and a
+prior knows nothing of a hyperparameter that only the part has.
 """
 
 from dataclasses import dataclass, replace
@@ -45,7 +47,7 @@ class SpaceLift:
         """Return the same configurations in the whole."""
         if self.lifted_pool is not None and configs is self.pool:
             return self.lifted_pool
-        there, rows = reencode(configs, self.whole)
+        there, rows = reencode(configs, self.whole, drop_unknown=True)
         if len(rows) < len(configs):
             missing = np.setdiff1d(np.arange(len(configs)), rows)[0]
             raise MethodError(
@@ -103,7 +105,7 @@ class LiftedPrior(WrappedPrior):
 
     def restore(self, configs: Encoded) -> Encoded:
         """Return the configurations that lie in the part."""
-        return reencode(configs, self.part)[0]
+        return reencode(configs, self.part, drop_unknown=True)[0]
 
     def surrogate(self, target: Target) -> Surrogate:
         """Return the surrogate for a task in the part."""

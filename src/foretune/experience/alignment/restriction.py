@@ -20,12 +20,17 @@ ILLEGAL = np.nan
 """The number for a value that a hyperparameter cannot have."""
 
 
-def reencode(configs: Encoded, space: Space) -> tuple[Encoded, Ints]:
+def reencode(
+    configs: Encoded, space: Space, *, drop_unknown: bool = False
+) -> tuple[Encoded, Ints]:
     """Return the configurations that `space` has, encoded there, and which rows they were.
 
     A hyperparameter that only `space` knows gets its default. A configuration is left out if
     `space` lacks a value or an active hyperparameter, if its conditions make others active than
     before, or if it forbids the combination.
+
+    drop_unknown: whether to drop an active hyperparameter that `space` lacks, instead of the
+    configuration. The choices and the other hyperparameters must still be those of `space`.
     """
     if configs.space == space:
         return Encoded(space, configs.values), np.arange(len(configs))
@@ -46,19 +51,23 @@ def reencode(configs: Encoded, space: Space) -> tuple[Encoded, Ints]:
         legal &= (configs.active[:, source] == active) & ~(active & np.isnan(numbers))
         values[active, column] = numbers[active]
     gone = [column for name, column in known.items() if name not in space.names]
-    legal &= ~configs.active[:, gone].any(axis=1) & ~space.rules.forbidden(values)
+    if not drop_unknown:
+        legal &= ~configs.active[:, gone].any(axis=1)
+    legal &= ~space.rules.forbidden(values)
     rows = np.flatnonzero(legal)
     return space.from_values(values[rows]), rows
 
 
-def restrict_experience(experience: AnyExperience, space: Space) -> AnyExperience:
+def restrict_experience(
+    experience: AnyExperience, space: Space, *, drop_unknown: bool = False
+) -> AnyExperience:
     """Return the evaluations whose configurations `space` has, in that space.
 
-    A task without any of them is left out.
+    A task without any of them is left out. drop_unknown: as in `reencode`.
     """
     if experience.space == space:
         return experience
-    known = in_other_space(experience, *reencode(experience.configs, space))
+    known = in_other_space(experience, *reencode(experience.configs, space, drop_unknown=drop_unknown))
     if known is None:
         raise ExperienceError(
             "experience must hold configurations of the space it is narrowed to, but none of "
