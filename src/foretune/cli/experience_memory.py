@@ -89,7 +89,7 @@ def add_command(file: Path, space: str) -> None:
     experience = Experience.open(file)
     chosen = load_shipped_space(space)
     check_metric_directions(experience.metrics, chosen.task)
-    added = restrict_experience(experience, chosen.build())
+    added = restrict_experience(experience, chosen.build(), drop_unknown=True)
     memory = Memory.of_user()
     memory.add(space, added)
     known = memory.recall(space) or added

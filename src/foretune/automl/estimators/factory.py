@@ -112,25 +112,16 @@ def _cash_mlp(params: Params, seed: int) -> Any:
     )
 
 
-def _mlp_settings(params: Params, seed: int) -> dict[str, Any]:
-    return {
-        "hidden_layer_sizes": (params["units"],) * params["layers"],
-        "learning_rate_init": params["learning_rate_init"],
-        "alpha": params["alpha"],
-        "random_state": seed,
-    }
-
-
 def _mlp(params: Params, seed: int) -> Any:
-    from sklearn.neural_network import MLPClassifier
+    from foretune.automl.estimators.network import NetworkClassifier
 
-    return MLPClassifier(**_mlp_settings(params, seed))
+    return NetworkClassifier(**params, random_state=seed)
 
 
 def _mlp_regressor(params: Params, seed: int) -> Any:
-    from sklearn.neural_network import MLPRegressor
+    from foretune.automl.estimators.network import NetworkRegressor
 
-    return _with_scaled_target(MLPRegressor(**_mlp_settings(params, seed)))
+    return NetworkRegressor(**params, random_state=seed)
 
 
 def _qda(params: Params, seed: int) -> Any:  # noqa: ARG001

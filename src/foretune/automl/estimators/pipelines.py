@@ -19,7 +19,7 @@ from foretune.tables import Table, Task
 UNKNOWN_CODE = -1.0
 """The code of a missing category if codes are used as numbers."""
 MOST_QUANTILES = 200
-NATIVE = ("lightgbm", "xgboost")
+NATIVE = ("lightgbm", "mlp", "xgboost")
 """Estimators that learn from categories and missing values themselves: they get columns as they
 are, whatever a configuration says about the steps before them."""
 

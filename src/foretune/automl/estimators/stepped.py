@@ -16,7 +16,7 @@ import numpy as np
 from foretune._base.arrays import Floats
 from foretune.space.notation import SEPARATOR
 
-SEPARATED = 2e-4
+SEPARATED = 5e-4
 """The least gain in the log loss, as a share of the loss after the first step."""
 ESTIMATOR = "estimator"
 STEP_NAMES = ("n_estimators", "max_iter")

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from foretune._base.arrays import Bools
+from foretune.automl.estimators.network import NetworkTrainer
 from foretune.automl.estimators.stepped import LearningRows, StepLimits, SteppedFit, StepTrainer
 from foretune.automl.estimators.stepped_boosters import (
     CatBoostTrainer,
@@ -23,6 +24,8 @@ TRAINERS: dict[str, type[StepTrainer]] = {
     "HistGradientBoostingRegressor": HistTrainer,
     "LGBMClassifier": LightGBMTrainer,
     "LGBMRegressor": LightGBMTrainer,
+    "NetworkClassifier": NetworkTrainer,
+    "NetworkRegressor": NetworkTrainer,
     "XGBClassifier": XGBoostTrainer,
     "XGBRegressor": XGBoostTrainer,
 }

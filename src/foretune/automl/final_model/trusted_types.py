@@ -11,6 +11,7 @@ import numpy as np
 
 from foretune.automl.estimators.discriminant import QuadraticDiscriminant
 from foretune.automl.estimators.fold_average import FoldAverage
+from foretune.automl.estimators.network import NetworkClassifier, NetworkRegressor
 from foretune.automl.final_model.damaged_part import DamagedPartError
 from foretune.automl.final_model.packed_forest import PackedForest
 from foretune.tables.text_encoder import TextEncoder
@@ -32,6 +33,8 @@ TYPES = frozenset(
         "collections.defaultdict",
         f"{FoldAverage.__module__}.{FoldAverage.__name__}",
         f"{PackedForest.__module__}.{PackedForest.__name__}",
+        f"{NetworkClassifier.__module__}.{NetworkClassifier.__name__}",
+        f"{NetworkRegressor.__module__}.{NetworkRegressor.__name__}",
         f"{QuadraticDiscriminant.__module__}.{QuadraticDiscriminant.__name__}",
         f"{TextEncoder.__module__}.{TextEncoder.__name__}",
         "lightgbm.basic.Booster",

@@ -189,7 +189,7 @@ class Memory:
             return []
         if space is not None:
             try:
-                known = restrict_experience(known, space)
+                known = restrict_experience(known, space, drop_unknown=True)
             except ExperienceError:
                 return []  # None of the configurations is in that part.
         same = [name for name in known.tasks if task_identity(name) == task_identity(task)]

@@ -20,9 +20,7 @@ ILLEGAL = np.nan
 """The number for a value that a hyperparameter cannot have."""
 
 
-def reencode(
-    configs: Encoded, space: Space, *, drop_unknown: bool = False
-) -> tuple[Encoded, Ints]:
+def reencode(configs: Encoded, space: Space, *, drop_unknown: bool = False) -> tuple[Encoded, Ints]:
     """Return the configurations that `space` has, encoded there, and which rows they were.
 
     A hyperparameter that only `space` knows gets its default. A configuration is left out if
@@ -67,7 +65,9 @@ def restrict_experience(
     """
     if experience.space == space:
         return experience
-    known = in_other_space(experience, *reencode(experience.configs, space, drop_unknown=drop_unknown))
+    known = in_other_space(
+        experience, *reencode(experience.configs, space, drop_unknown=drop_unknown)
+    )
     if known is None:
         raise ExperienceError(
             "experience must hold configurations of the space it is narrowed to, but none of "
