@@ -47,6 +47,7 @@ FSBO = Method(
     "fsbo",
     "GP on features and with a kernel that past tasks taught (few-shot)",
     lazy_learner("foretune_lab.baselines.fsbo", "fsbo"),
+    design=Design("random", 0),
     needs_experience=True,
 )
 

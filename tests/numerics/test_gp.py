@@ -5,7 +5,14 @@ from scipy.stats import multivariate_normal
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
-from foretune.numerics.gp import CHUNK, GP, fit_hyper, negative_log_posterior, robust_cholesky
+from foretune.numerics.gp import (
+    CHUNK,
+    GP,
+    fit_hyper,
+    fit_hyper_to_unlearnt,
+    negative_log_posterior,
+    robust_cholesky,
+)
 from foretune.numerics.hyper import GPHyper, hyper_bounds, prior_mode, prior_spread
 from foretune.numerics.transforms import Standardise
 
@@ -270,3 +277,25 @@ def test_complete_records_leave_nothing_to_chance():
     std = process.predict(x)[1]
     assert (std >= 0.0).all()
     assert std.max() < 1e-3
+
+
+def test_hyperparameters_fitted_to_unlearnt_losses_find_the_noise() -> None:
+    """A network that places learnt trials by their losses hides the noise from a plain fit."""
+    rng = np.random.default_rng(0)
+    y = rng.standard_normal(60)
+    groups = np.zeros(1, dtype=np.int64)
+    parts = []
+    for learnt in (np.arange(60) % 2 == 0, np.arange(60) % 2 == 1):
+        place = np.where(learnt, 0.2 * y, 0.2 * rng.standard_normal(60))
+        parts.append((place[:, None], learnt))
+    x, learnt = parts[0]
+    plain = fit_hyper(x[learnt], y[learnt], groups=groups)
+    honest = fit_hyper_to_unlearnt(parts, y, start=plain, groups=groups)
+    unlearnt = ~learnt
+    squared = []
+    for hyper in (plain, honest):
+        mean, std = GP.condition(x[learnt], y[learnt], hyper).predict(x[unlearnt])
+        variance = std**2 + np.exp(hyper.log_noise) * y[learnt].var()
+        squared.append(np.mean((y[unlearnt] - mean) ** 2 / variance))
+    assert squared[0] > 5.0
+    assert 0.5 < squared[1] < 2.0

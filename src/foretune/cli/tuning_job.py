@@ -167,7 +167,8 @@ class TuningJob:
         prior = prior_of(chosen, known, seed=self.seed, progress=TerminalProgress())
         names = tuple(metric.name for metric in metrics)
         policy = self._policy()
-        return Optimizer(Target(space, names), chosen, prior, seed=self.seed, policy=policy)
+        target = Target(space, names, budget=self.budget.trials)
+        return Optimizer(target, chosen, prior, seed=self.seed, policy=policy)
 
     def _policy(self) -> "StoppingPolicy":
         from foretune.methods.stopping.policies import learn_steps

@@ -40,6 +40,8 @@ class Target:
     effect: Callable[[Encoded], Encoded] | None = None
     """Maps configurations that cannot differ in their results to equal ones. None: all may
     differ."""
+    budget: int | None = None
+    """The number of trials of the whole search, if it is known."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.space, Space):

@@ -24,6 +24,7 @@ from foretune.numerics.deep_kernel import (
     fine_tune as fine_tune,
     initial_kernel as initial_kernel,
     meta_train as meta_train,
+    schedules_for as schedules_for,
 )
 from foretune.numerics.gp import (
     GP as GP,

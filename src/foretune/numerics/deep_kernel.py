@@ -7,7 +7,7 @@ Losses are standardised by the caller. The mean is zero, or the network learns i
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -207,13 +207,31 @@ class Schedule:
     patience: int = 8
     """Training stops after this number of chunks without progress on the validation tasks."""
 
-    def for_few(self, tasks: int) -> "Schedule":
-        """Return a shorter schedule for fewer than 50 tasks, which are soon known by heart."""
-        share = float(np.clip(tasks / 50, 0.2, 1.0))
-        return replace(self, most_chunks=max(1, round(self.most_chunks * share)))
-
 
 AT_EASE = Schedule()
+MOST_TASKS, MOST_OBSERVATIONS = 16, 64
+"""The most tasks and observations of each that one step learns from."""
+
+
+def schedules_for(tasks: Sequence["TaskEvaluations"]) -> list[Schedule]:
+    """Return three schedules of falling rate with batches as large as past tasks allow.
+
+    A network soon knows few tasks by heart, so these get fewer looks and fewer steps between them.
+    """
+    effort = float(np.clip(len(tasks) / 100, 0.2, 1.0))
+    at_once = bucket(min(len(tasks), MOST_TASKS), least=2)
+    largest = max(len(task.rows) for task in tasks)
+    return [
+        Schedule(
+            tasks=at_once,
+            observations=bucket(min(largest, MOST_OBSERVATIONS), least=8),
+            rate=rate,
+            chunk=round(100 * effort),
+            most_chunks=round(chunks * effort),
+            patience=patience,
+        )
+        for rate, chunks, patience in ((3e-3, 90, 12), (1e-3, 40, 6), (3e-4, 20, 4))
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +275,7 @@ def meta_train(
     rows = bucket(len(curriculum.x), least=256)
     table = jnp.pad(jnp.asarray(curriculum.x), ((0, rows - len(curriculum.x)), (0, 0)))
     looks = [validation[n % len(validation)] for n in range(bucket(len(validation), least=32))]
-    held_out = draw(looks, schedule.observations, standardise_labels, rng)
+    held_out = draw(looks, schedule.observations, curriculum.label, rng)
     rates = jnp.full(schedule.chunk, schedule.rate, dtype=jnp.float32)
     descent = start_descent(jax.tree.map(partial(jnp.asarray, dtype=jnp.float32), params))
     best: DeepKernel = descent.params

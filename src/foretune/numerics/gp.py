@@ -14,7 +14,7 @@ from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
-from foretune._base.arrays import Floats, Ints
+from foretune._base.arrays import Bools, Floats, Ints
 from foretune.numerics.hyper import GPHyper, hyper_bounds, prior_mode, prior_spread
 from foretune.numerics.kernels import (
     log_lengthscale_gradient,
@@ -25,6 +25,8 @@ from foretune.numerics.kernels import (
 from foretune.numerics.transforms import Standardise
 
 TOLERANCE = 1e-7
+MOST_WIDENED = 3.0
+"""The largest factor by which variances grow because few losses chose the hyperparameters."""
 CHUNK = 1024
 """Rows that are predicted at once, so that the cross-covariance stays in the cache."""
 
@@ -85,6 +87,47 @@ def fit_hyper(
     ]
     best = min(results, key=lambda result: float(result.fun))
     return GPHyper.from_vector(_ungroup(best.x, groups))
+
+
+def fit_hyper_to_unlearnt(
+    parts: Sequence[tuple[Floats, Bools]],
+    y: Floats,
+    *,
+    start: GPHyper,
+    groups: Ints,
+    max_iterations: int = 100,
+) -> GPHyper:
+    """Find the hyperparameters with which one part of the losses y (n,) predicts the rest best.
+
+    A part has inputs (n, d) that a network computes, and the rows (n,) that the network has learnt.
+    The criterion is the probability of the other losses, given those that were learnt, times the
+    prior. It is not that of all losses: a network can place the trials it has learnt so that
+    there seems to be no noise.
+    """
+    z, share = Standardise.fit(y)(y), 1.0 / len(parts)
+
+    def surprise(vector: Floats) -> tuple[float, Floats]:
+        value, slope = 0.0, np.zeros_like(vector)
+        for x, learnt in parts:
+            centred = x - x.mean(axis=0)
+            both = negative_log_posterior(vector, centred, z, groups, share)
+            before = negative_log_posterior(vector, centred[learnt], z[learnt], groups, 0.0)
+            value += both[0] - before[0]
+            slope += both[1] - before[1]
+        return value, slope
+
+    found = minimize(
+        surprise,
+        _group(start.to_vector(), groups),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=hyper_bounds(int(groups.max()) + 1),
+        options={"maxiter": max_iterations, "ftol": TOLERANCE, "gtol": 1e-4},
+    )
+    # The losses also chose the hyperparameters, so variances are as those of Student's t.
+    freedom = max(len(y) - len(found.x) - 2, len(y) / MOST_WIDENED)
+    widened = found.x + np.log(len(y) / freedom) * np.append(np.zeros(len(found.x) - 3), [1, 1, 0])
+    return GPHyper.from_vector(_ungroup(widened, groups))
 
 
 def negative_log_posterior(

@@ -59,7 +59,7 @@ def smooth_shares(y: Floats, *, most_exact: int = MOST_EXACT) -> Floats:
     nothing about the places beside it. Here the mean of Phi((y_i - y_j) / h) over j replaces the
     rank; h is the width of Silverman's rule. Losses that differ little get similar scores.
     """
-    drawn_in = standardise(_without_outliers(y))
+    drawn_in = standardise(draw_in_outliers(y))
     sample = _spread_sample(drawn_in)
     width = SMOOTHING * len(y) ** -0.2
     if len(y) <= most_exact:
@@ -94,7 +94,7 @@ def front_scores(losses: Floats) -> Floats:
     """
     ends = losses[pareto_front(losses)].max(axis=0)
     each = [
-        _without_outliers(y, min(float(end), _worst_plausible(y)))
+        draw_in_outliers(y, min(float(end), _worst_plausible(y)))
         for y, end in zip(losses.T, ends, strict=True)
     ]
     return np.column_stack([*map(standardise, each)])
@@ -110,7 +110,7 @@ def _worst_plausible(y: Floats) -> float:
     return float(different[worst])
 
 
-def _without_outliers(y: Floats, kept: float = -np.inf) -> Floats:
+def draw_in_outliers(y: Floats, kept: float = -np.inf) -> Floats:
     """Draw in outliers, because one enormous loss would make all others equal.
 
     Losses up to `kept` stay as they are. Once most trials have gathered around the best one, the
@@ -133,7 +133,7 @@ def without_penalties(y: Floats) -> Floats:
 
     Methods that standardise need this: beside an enormous loss all others would be equal.
     """
-    drawn_in = _without_outliers(y)
+    drawn_in = draw_in_outliers(y)
     best, worst, usual = float(y.min()), float(y.max()), float(drawn_in.max())
     return drawn_in if worst - best > ENORMOUS * (usual - best) else y
 

@@ -159,6 +159,9 @@ class ConfigChooser:
     ) -> tuple[ChosenConfig, str]:
         if not trials.told.is_success.any():
             return self._from_reserve(candidates, tried, seed)
+        every = self.method.random_every
+        if every is not None and len(tried) % every == every - 1:
+            return self._draw(candidates, tried, seed), "random"
         posterior = self._belief(trials, seed)
         if not posterior.trusts_past and candidates is self._candidates:
             candidates = self._everywhere

@@ -38,6 +38,8 @@ class Method:
     """True if past tasks help the method, but it does not need them."""
     needs_meta_features: bool = False
     several_objectives: bool = True
+    random_every: int | None = None
+    """Each trial of this number, once the model chooses, is drawn at random instead."""
 
     @property
     def transfers(self) -> bool:

@@ -104,8 +104,9 @@ _OWN_METHODS: dict[str, Method] = {
         ),
         Method(
             "rf",
-            "random forest with expected improvement, as in SMAC",
+            "random forest with expected improvement and random trials in between, as in SMAC",
             lazy_learner("foretune.methods.forest.forest", "forest"),
+            random_every=2,
         ),
         Method(
             "cts",
@@ -202,7 +203,7 @@ _OWN_METHODS: dict[str, Method] = {
         ),
         Method(
             "deeppipe-paper",
-            "deeppipe as published: no learnt mean, standardised losses, fitted kernel",
+            "deeppipe without a learnt mean: standardised losses and a fitted kernel, as published",
             lazy_learner(_PIPELINE, "deeppipe_paper"),
             design=Design("random", 0),
             needs_experience=True,

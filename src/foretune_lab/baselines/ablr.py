@@ -152,11 +152,13 @@ class RegressionPosterior(Posterior):
     features: Callable[[Encoded], Floats]
     head: Regression
     best: float
+    noise: float = 0.0
+    """The variance of a loss about the regression, if predictions include it."""
 
     def predict(self, x: Encoded) -> Prediction:
-        """Return mean and standard deviation of the transformed loss, without noise."""
+        """Return mean and standard deviation of the transformed loss."""
         phi = self.features(x)
-        variance = np.einsum("ij,ij->i", phi @ self.head.covariance, phi)
+        variance = self.noise + np.einsum("ij,ij->i", phi @ self.head.covariance, phi)
         return Prediction(phi @ self.head.mean, np.sqrt(np.maximum(variance, 0.0)))
 
     def sample(self, x: Encoded, n: int, *, seed: int) -> Floats:

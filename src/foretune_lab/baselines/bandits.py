@@ -33,7 +33,7 @@ from foretune.numerics import (
 from foretune.space import Algorithms, Encoded, Space
 
 HORIZON = 200
-"""The number of trials of the whole search that rising bandits assume (as in the CASH paper)."""
+"""The trials of a search whose budget is not known (as in the CASH paper)."""
 WINDOW = 7
 """The number of pulls that the rate of improvement of an algorithm is measured over."""
 ELSEWHERE = 1e3
@@ -167,12 +167,14 @@ class RisingBanditSurrogate(Surrogate):
     """Pulls the remaining algorithms in turn, each by a forest of its own trials."""
 
     algorithms: Algorithms
+    horizon: int = HORIZON
+    """The trials of the whole search."""
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
         """Return the forest of the algorithm whose turn it is."""
         which = self.algorithms.algorithm_of(seen.configs)
         y = np.where(seen.believed, np.nan, _as_one(seen))
-        arm = turn(which, y, len(self.algorithms))
+        arm = turn(which, y, len(self.algorithms), self.horizon)
         own = np.flatnonzero(which == arm)
         # An algorithm without a success uses the forest of all trials.
         rows = own if np.isfinite(y[own]).any() else np.arange(len(which))
@@ -180,17 +182,17 @@ class RisingBanditSurrogate(Surrogate):
         return OneArmPosterior(self.algorithms, arm, ForestSurrogate().condition(trials, seed=seed))
 
 
-def turn(which: Ints, y: Floats, algorithms: int) -> int:
+def turn(which: Ints, y: Floats, algorithms: int, horizon: int = HORIZON) -> int:
     """Return the next arm: the least pulled one of those that remain, and the first of ties.
 
     `which` (n,) are the pulled arms in their order; y (n,) are their losses, NaN if they failed.
     """
     pulls = np.bincount(which, minlength=algorithms)
-    left = remaining(which, y, algorithms)
+    left = remaining(which, y, algorithms, horizon)
     return int(left[np.argmin(pulls[left])])
 
 
-def remaining(which: Ints, y: Floats, algorithms: int) -> Ints:
+def remaining(which: Ints, y: Floats, algorithms: int, horizon: int = HORIZON) -> Ints:
     """Return the arms that may still win. They change when each of them was pulled once more."""
     left = np.arange(algorithms)
     pulls = np.zeros(algorithms, dtype=np.int64)
@@ -199,14 +201,14 @@ def remaining(which: Ints, y: Floats, algorithms: int) -> Ints:
         pulls[arm] += 1
         if pulls[left].min() > rounds:
             rounds = int(pulls[left].min())
-            left = _undominated_arms(left, which[:n], y[:n])
+            left = _undominated_arms(left, which[:n], y[:n], horizon)
     return left
 
 
-def _undominated_arms(left: Ints, which: Ints, y: Floats) -> Ints:
+def _undominated_arms(left: Ints, which: Ints, y: Floats, horizon: int) -> Ints:
     """Return the arms of `left` whose lowest possible loss is below the best loss of the others."""
-    # The rest of the horizon is shared among the arms that are left.
-    ahead = max(HORIZON - len(which), 0) / len(left)
+    # As in the authors' code an arm may get all trials that are left, not its share of them.
+    ahead = max(horizon - len(which), 0)
     bests = np.full(len(left), np.inf)
     reach = np.full(len(left), -np.inf)
     for place, arm in enumerate(left.tolist()):
@@ -239,6 +241,9 @@ def bandit_bo() -> StatelessLearner:
 
 def rising_bandits() -> StatelessLearner:
     """Make the learner of rising bandits on forests."""
-    return StatelessLearner(
-        "rising-bandits", lambda target: RisingBanditSurrogate(Algorithms.of(target.space))
-    )
+    return StatelessLearner("rising-bandits", _rising_bandits)
+
+
+def _rising_bandits(target: Target) -> Surrogate:
+    horizon = HORIZON if target.budget is None else target.budget
+    return RisingBanditSurrogate(Algorithms.of(target.space), horizon)

@@ -5,13 +5,16 @@ from past tasks by their marginal likelihood, and adapts both to the target at e
 (Wilson et al. 2016) is the same process without past tasks: its network starts from random weights
 at every trial.
 
-Labels are standardised in every draw, as the target's losses will be. FSBO scales them by random
-limits instead. On one recorded table held-out tasks were as likely with either.
+As published, FSBO scales the labels of every draw by random limits, because the range of the
+target's losses is not known, and begins with configurations that were good for past tasks together.
+These are chosen greedily, and not by an evolutionary algorithm. The network trains by the schedule
+of our own deep kernels.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -25,15 +28,18 @@ from foretune.methods import (
     Posterior,
     Prediction,
     Prior,
+    Recipe,
     StatelessLearner,
     Surrogate,
     Target,
     check_space,
     past_tasks,
+    portfolio_start,
     require_experience,
     split_tasks,
 )
 from foretune.numerics import (
+    AS_THEY_ARE,
     GP,
     LARGEST_GP,
     Curriculum,
@@ -42,7 +48,6 @@ from foretune.numerics import (
     Kernel,
     Layer,
     Layers,
-    Schedule,
     apply_relu_layers,
     as_arrays,
     bucket,
@@ -56,18 +61,22 @@ from foretune.numerics import (
     meta_train,
     save_artifact,
     scalarise,
+    schedules_for,
     standardise,
 )
 from foretune.plugins import Progress
 from foretune.space import Encoded, Space
 
-VERSION = 1
+VERSION = 2
 KIND = "foretune-fsbo"
 UNITS = (128, 128)
 FEATURES = 32
 LARGEST_FIT = 256
 """The network is tuned on at most this number of trials: the cost of a step grows as their cube."""
-SCHEDULE = Schedule(tasks=4, observations=50, chunk=50, most_chunks=30, patience=6)
+OPENING = 5
+"""The configurations that the search begins with."""
+LEAST_RANGE = 0.1
+"""The least distance of random limits, in ranges of the draw: labels stay below a tenth of 100."""
 Singles: TypeAlias = NDArray[np.float32]
 
 
@@ -101,6 +110,19 @@ def random_start(x: Singles, seed: int) -> DeepKernel:
     layers = initial_layers(np.random.default_rng(seed), (x.shape[1], *UNITS, FEATURES))
     kernel = initial_kernel(embed(layers, x).astype(np.float32))
     return DeepKernel(jax_layers(layers), kernel)
+
+
+def scale_by_random_limits(z: Floats, rng: np.random.Generator) -> Floats:
+    """Return labels (n,) as a task would have them whose losses begin and end elsewhere."""
+    low, high = np.sort(rng.uniform(z.min(), z.max(), 2))
+    scaled: Floats = (z - low) / (max(high - low, LEAST_RANGE * np.ptp(z)) or 1.0)
+    return scaled
+
+
+def scale_to_range(z: Floats) -> Floats:
+    """Return the target's losses (n,), from 0 for the best to 1 for the worst."""
+    scaled: Floats = (z - z.min()) / (np.ptp(z) or 1.0)
+    return scaled
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,38 +173,51 @@ class DeepKernelSurrogate(Surrogate):
     learnt: DeepKernel | None
     """The parameters to adapt; random ones if None."""
     tuning: AdaptationSettings
+    unit: Callable[[Floats], Floats] = standardise
+    """Brings losses to the unit that the parameters were learnt in."""
 
     def condition(self, seen: Observations, *, seed: int) -> Posterior:
         """Return the posterior after all successful trials."""
         good = seen.successes()
         x, real = inputs(good.configs), ~good.believed
-        observed = scalarise(good.losses[real], standardise)
+        observed = scalarise(good.losses[real], self.unit)
         start = self.learnt or random_start(x[real], seed)
         params = self.tuning(start, x[real], observed)
         layers = as_arrays(params.network)
-        phi, z = embed(layers, x), scalarise(good.losses, standardise)
+        phi, z = embed(layers, x), scalarise(good.losses, self.unit)
         keep = informative_subset(phi, z, LARGEST_GP)
-        model = GP.condition(phi[keep], z[keep], params.hyper(FEATURES))
+        model = GP.condition(phi[keep], z[keep], params.hyper(FEATURES), units=AS_THEY_ARE)
         return DeepKernelPosterior(layers, model, float(z.min()))
 
 
 @dataclass(frozen=True, slots=True)
 class FsboPrior(Prior):
-    """A network and a kernel that suit all past tasks."""
+    """A network and a kernel that suit all past tasks, and configurations to begin with."""
 
-    space: Space
     params: DeepKernel
+    first: Encoded
+
+    @property
+    def space(self) -> Space:
+        """The space of past tasks."""
+        return self.first.space
+
+    def opening(self, target: Target) -> Encoded:
+        """Return the configurations that complement each other on past tasks."""
+        check_space(self.space, target)
+        return self.first
 
     def surrogate(self, target: Target) -> Surrogate:
         """Return the process that adapts them to the target."""
         check_space(self.space, target)
-        return DeepKernelSurrogate(self.params, FEW_SHOT)
+        return DeepKernelSurrogate(self.params, FEW_SHOT, scale_to_range)
 
     def save(self, path: Path) -> None:
         """Write the network and the kernel."""
-        arrays: dict[str, NDArray[np.float32]] = {
+        arrays: dict[str, NDArray[Any]] = {
             name: np.asarray(value) for name, value in self.params.kernel._asdict().items()
         }
+        arrays |= self.first.pack()
         for number, (weights, biases) in enumerate(as_arrays(self.params.network)):
             arrays |= {f"weights{number}": weights, f"biases{number}": biases}
         meta = {"space": self.space.to_json()}
@@ -200,15 +235,18 @@ class FsboLearner(Learner):
         tasks = past_tasks(experience, standardise)
         x = inputs(experience.configs)
         teaching, held_out = split_tasks(tasks, np.random.default_rng(seed))
-        params = meta_train(
-            features,
-            random_start(x, seed),
-            Curriculum(x, teaching, held_out),
-            seed=seed,
-            schedule=SCHEDULE.for_few(len(tasks)),
-            progress=progress,
-        )
-        return FsboPrior(experience.space, params)
+        curriculum = Curriculum(x, teaching, held_out, scale_by_random_limits)
+        params = random_start(x, seed)
+        for number, schedule in enumerate(schedules_for(teaching)):
+            params = meta_train(
+                features,
+                params,
+                curriculum,
+                seed=seed + number,
+                schedule=schedule,
+                progress=progress,
+            )
+        return FsboPrior(params, portfolio_start(experience, Recipe(k=OPENING, seed=seed)))
 
     def load(self, path: Path) -> FsboPrior:
         """Read a saved network and kernel."""
@@ -218,7 +256,8 @@ class FsboLearner(Learner):
             (arrays[f"weights{number}"], arrays[f"biases{number}"])
             for number in range(len(UNITS) + 1)
         )
-        return FsboPrior(Space.from_json(meta["space"]), DeepKernel(layers, kernel))
+        first = Space.from_json(meta["space"]).unpack(arrays)
+        return FsboPrior(DeepKernel(layers, kernel), first)
 
 
 FEW_SHOT = AdaptationSettings(steps=50, rate=1e-3)

@@ -38,7 +38,6 @@ from foretune.numerics import (
     DeepKernel,
     Floats,
     GPHyper,
-    Schedule,
     bucket,
     cache_compilation,
     informative_subset,
@@ -47,6 +46,7 @@ from foretune.numerics import (
     meta_train,
     save_artifact,
     scalarise,
+    schedules_for,
     standardise,
 )
 from foretune.plugins import Progress
@@ -61,7 +61,6 @@ from foretune_lab.baselines.factorisation import (
 
 VERSION = 1
 KIND = "foretune-pmf"
-SCHEDULE = Schedule(tasks=4, observations=64, chunk=50, most_chunks=30, patience=5)
 
 
 def positions_at(table: jax.Array, rows: jax.Array) -> jax.Array:
@@ -155,14 +154,16 @@ class PmfLearner(Learner):
         table = table.astype(np.float32)
         padded = np.pad(table, ((0, bucket(n_configs, least=64) - n_configs), (0, 0)))
         rows = np.arange(n_configs, dtype=np.float32)[:, None]
-        learnt = self.train(
-            positions_at,
-            DeepKernel(jnp.asarray(padded), initial_kernel(table)),
-            Curriculum(rows, teaching, held_out),
-            seed=seed,
-            schedule=SCHEDULE.for_few(len(tasks)),
-            progress=progress,
-        )
+        learnt = DeepKernel(jnp.asarray(padded), initial_kernel(table))
+        for number, schedule in enumerate(schedules_for(teaching)):
+            learnt = self.train(
+                positions_at,
+                learnt,
+                Curriculum(rows, teaching, held_out),
+                seed=seed + number,
+                schedule=schedule,
+                progress=progress,
+            )
         positions = np.asarray(learnt.network[:n_configs], dtype=np.float64)
         return PmfPrior(catalogue, positions, learnt.hyper(RANK))
 

@@ -50,8 +50,8 @@ KIND = "foretune-pretrained-gps"
 VERSION = 1
 POOLED = 300
 """The mean of an algorithm is fitted to at most this number of evaluations of all past tasks."""
-TASKS, PER_TASK = 20, 30
-"""Its kernel is fitted to this number of evaluations of each of this number of past tasks."""
+PER_TASK = 30
+"""Its kernel is fitted to this number of evaluations of each past task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +203,7 @@ def _pretrain(
     ).subsample(POOLED, rng)
     x, z = inputs[everything.rows], everything.z
     mean = GP.condition(x, z, fit_hyper(x, z, units=AS_THEY_ARE, groups=groups), units=AS_THEY_ARE)
-    drawn = rng.permutation(len(tasks))[:TASKS].tolist()
-    parts = [tasks[place].subsample(PER_TASK, rng) for place in drawn]
+    parts = [task.subsample(PER_TASK, rng) for task in tasks]
     lists = [(inputs[part.rows], part.z - mean.mean(inputs[part.rows])) for part in parts]
     return PretrainedProcess(mean, _fit_common_hyper(lists, groups))
 

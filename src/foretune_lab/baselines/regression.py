@@ -1,12 +1,13 @@
 """Bayesian linear regression with its marginal likelihood and all gradients in closed form."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.optimize import minimize
 
-from foretune.numerics import Floats
+from foretune.numerics import Bools, Floats
 
 LOG_PRECISIONS = (float(np.log(1e-3)), float(np.log(1e5)))
 """The bounds of fitted precisions, which keep every covariance well conditioned."""
@@ -61,5 +62,31 @@ def fit_precisions(phi: Floats, z: Floats, start: Floats) -> Floats:
         regression = Regression.of(phi, z, *precisions)
         return regression.surprise, regression.to_precisions
 
+    return _minimise(surprise, start)
+
+
+def fit_precisions_to_unlearnt(
+    parts: Sequence[tuple[Floats, Floats, Bools]], start: Floats
+) -> Floats:
+    """Return log alpha and log beta (2,) that predict best what features have not learnt.
+
+    A part has features (n, D), losses (n,), and which of these (n,) the features were learnt from.
+    The regression on these predicts the others. A fit to losses that the features were learnt from
+    would find hardly any noise, because a network can repeat all of them.
+    """
+
+    def surprise(precisions: Floats) -> tuple[float, Floats]:
+        value, slope = 0.0, np.zeros(2)
+        for phi, z, learnt in parts:
+            both = Regression.of(phi, z, *precisions)
+            before = Regression.of(phi[learnt], z[learnt], *precisions)
+            value += both.surprise - before.surprise
+            slope += both.to_precisions - before.to_precisions
+        return value, slope
+
+    return _minimise(surprise, start)
+
+
+def _minimise(surprise: Callable[[Floats], tuple[float, Floats]], start: Floats) -> Floats:
     bounds = [LOG_PRECISIONS] * 2
     return minimize(surprise, start, jac=True, method="L-BFGS-B", bounds=bounds).x

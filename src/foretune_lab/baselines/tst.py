@@ -29,7 +29,8 @@ from foretune.space import Encoded
 from foretune_lab.baselines.agreement import PEAK, epanechnikov, rank_distances
 from foretune_lab.baselines.sgpt import voting
 
-LIMITS = SourceLimits(evaluations=150, fitted=100, tasks=100)
+LIMITS = SourceLimits(evaluations=1000, fitted=300, tasks=100)
+"""Only means of past processes are read, so large ones are affordable."""
 BANDWIDTH = 0.1
 """rho: a past task counts while it misranks less than this share of the pairs of trials."""
 

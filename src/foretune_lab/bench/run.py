@@ -108,6 +108,7 @@ class _PoolStage:
             objectives=self.settings.objectives,
             pool=self.pool.configs,
             meta_features=self.experience.meta_features.get(run.task, {}),
+            budget=self.settings.trials,
         )
         start = None if run.start is None else self.experience.configs.take(list(run.start))
         seed = seed_on_task(run.seed, run.task)

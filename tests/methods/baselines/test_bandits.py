@@ -92,13 +92,24 @@ def test_an_arm_without_progress_is_dropped_when_it_is_behind() -> None:
     assert remaining(which[:23], y[:23], 3).tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize(("last", "left"), [(0.145, [0, 1]), (0.147, [0])])
-def test_an_arm_may_go_on_at_its_present_rate_to_the_end(last: float, left: list[int]) -> None:
-    """Of 200 trials 184 are ahead, 92 of each arm: at 0.0005 a pull that is 0.046."""
+@pytest.mark.parametrize(
+    ("budget", "last", "left"),
+    [(200, 0.191, [0, 1]), (200, 0.193, [0]), (108, 0.145, [0, 1]), (108, 0.147, [0])],
+)
+def test_an_arm_may_go_on_at_its_present_rate_to_the_end(
+    budget: int, last: float, left: list[int]
+) -> None:
+    """Of 200 trials 184 are ahead, which one arm may get: at 0.0005 a pull that is 0.092."""
     which = np.tile([0, 1], 8)
     y = np.where(which == 0, 0.1, 0.0)
     y[1::2] = last + 0.0005 * np.arange(7, -1, -1)
-    assert remaining(which, y, 2).tolist() == left
+    assert remaining(which, y, 2, budget).tolist() == left
+
+
+def test_the_horizon_is_the_budget_of_the_search() -> None:
+    learner = method("rising-bandits").learn(None, seed=0)
+    assert learner.surrogate(Target(SPACE, budget=30)).horizon == 30
+    assert learner.surrogate(Target(SPACE)).horizon == 200
 
 
 def test_an_arm_ahead_in_pulls_delays_no_round() -> None:

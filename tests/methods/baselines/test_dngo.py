@@ -2,14 +2,21 @@
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from foretune.methods.contracts import Observations
 from foretune.numerics.transforms import standardise
 from foretune.search import METHODS
 from foretune.testing import problem
 from foretune_lab.baselines.ablr import activations
-from foretune_lab.baselines.dngo import UNITS, hidden_layers, random_layers
-from tests.methods.baselines.examples import mean_regret
+from foretune_lab.baselines.dngo import (
+    EPOCHS,
+    RATE,
+    UNITS,
+    draw_batches,
+    hidden_layers,
+    random_layers,
+)
 
 FLAT = problem("flat")
 
@@ -58,7 +65,22 @@ def test_expected_losses_of_pending_trials_are_no_observations() -> None:
     assert found.best == pytest.approx(standardise(losses[:, 0])[8])
 
 
-def test_beats_random_search() -> None:
-    random, dngo = METHODS["random"], METHODS["dngo"]
-    by_chance = mean_regret(random, random.learn(None, seed=0), trials=20, seeds=3)
-    assert mean_regret(dngo, dngo.learn(None, seed=0), trials=20, seeds=3) < 0.8 * by_chance
+def test_orders_what_it_has_not_seen_and_knows_how_well() -> None:
+    configs, new = FLAT.space.sample(40, seed=1), FLAT.space.sample(200, seed=2)
+    losses, truth = FLAT.losses(configs), FLAT.losses(new)[:, 0]
+    surrogate = METHODS["dngo"].learn(None, seed=0).surrogate(FLAT.target())
+    seen = Observations(configs, losses, np.zeros(40, dtype=bool))
+    belief = surrogate.condition(seen, seed=0).predict(new)
+    assert spearmanr(belief.mean, truth).statistic > 0.6
+    error = (truth - losses.mean()) / losses.std() - belief.mean
+    assert np.square(error / belief.std).mean() < 4.0
+
+
+def test_an_epoch_reads_each_trial_once_in_batches_of_the_published_size() -> None:
+    batches, rates = draw_batches(13, 1500, seed=0)
+    epochs = batches[: 2 * EPOCHS].reshape(EPOCHS, -1)
+    assert [*map(sorted, epochs[:3].tolist())] == [[-1] * 7 + [*range(13)]] * 3
+    assert (epochs[0] != epochs[1]).any()
+    assert (rates[: 2 * EPOCHS] == RATE).all()
+    assert not rates[2 * EPOCHS :].any()
+    assert (batches[2 * EPOCHS :] == -1).all()

@@ -13,6 +13,7 @@ from foretune.methods.past_data import PastTask, split_tasks
 from foretune.numerics.deep_kernel import negative_log_likelihood
 from foretune.numerics.gp import GP
 from foretune.numerics.training import as_arrays
+from foretune.numerics.transforms import AS_THEY_ARE
 from foretune.search import METHODS
 from foretune.space import Encoded, Space
 from foretune.testing import problem
@@ -82,6 +83,7 @@ class TestPosterior:
             embed(posterior.layers, inputs(seen.configs)),
             posterior.model.y,
             posterior.model.hyper,
+            units=AS_THEY_ARE,
         )
         some = FLAT.space.sample(5, seed=2)
         mean, std = again.predict(embed(posterior.layers, inputs(some)))

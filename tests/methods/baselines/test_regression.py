@@ -4,7 +4,12 @@ from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal
 from sklearn.linear_model import BayesianRidge
 
-from foretune_lab.baselines.regression import LOG_PRECISIONS, Regression, fit_precisions
+from foretune_lab.baselines.regression import (
+    LOG_PRECISIONS,
+    Regression,
+    fit_precisions,
+    fit_precisions_to_unlearnt,
+)
 
 RNG = np.random.default_rng(3)
 PHI = RNG.standard_normal((12, 4))
@@ -67,3 +72,22 @@ def test_fitted_precisions_agree_with_evidence_maximisation():
 def test_losses_that_say_nothing_stay_within_the_bounds():
     fitted = fit_precisions(PHI[:3], np.zeros(3), np.zeros(2))
     assert np.all((LOG_PRECISIONS[0] <= fitted) & (fitted <= LOG_PRECISIONS[1]))
+
+
+def test_precisions_fitted_to_unlearnt_losses_predict_them_best() -> None:
+    """Features that repeat half of the losses exactly say nothing about noise; the others do."""
+    rng = np.random.default_rng(4)
+    n, noise = 400, 0.5
+    z = rng.standard_normal(n) * noise
+    parts = []
+    for learnt in (np.arange(n) % 2 == 0, np.arange(n) % 2 == 1):
+        # The feature repeats what it has learnt. Elsewhere it is chance.
+        feature = np.where(learnt, z, noise * rng.standard_normal(n))
+        parts.append((feature[:, None], z, learnt))
+    start = np.log([1.0, 100.0])
+    naive = fit_precisions(parts[0][0][parts[0][2]], z[parts[0][2]], start)
+    honest = fit_precisions_to_unlearnt(parts, start)
+    assert np.exp(naive[1]) == pytest.approx(np.exp(LOG_PRECISIONS[1]))
+    # A prediction of 0 is best, and its noise is that of the losses.
+    assert np.exp(-0.5 * honest[1]) == pytest.approx(noise, rel=0.1)
+    assert np.exp(honest[0]) > 100.0

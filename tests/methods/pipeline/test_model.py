@@ -372,6 +372,35 @@ class TestTuning:
         ]
         assert likelihoods[0] > likelihoods[1] + 5.0
 
+    def test_two_more_networks_learn_one_half_each(self) -> None:
+        """They say how well a network places trials that it has not learnt."""
+        tune = RecordedTuning()
+        start, configs = random_model(PIPELINE), PIPELINE.sample(9, seed=1)
+        losses = np.random.default_rng(0).random((9, 1))
+        source = TunedNetwork(start, None, growth=2.0, fine_tune=tune)
+        halves = source.halves(configs, losses)
+        assert [half.learnt.tolist() for half in halves] == [[0, 2, 4, 6], [1, 3, 5, 7]]
+        for half, (x, _, mask, _) in zip(halves, tune.calls, strict=True):
+            own = start.layout.read(configs.take(half.learnt))
+            np.testing.assert_array_equal(x[mask], own)
+            u, learnt = half.part(configs)
+            assert (u.shape[0], np.flatnonzero(learnt).tolist()) == (9, half.learnt.tolist())
+        assert source.halves(configs, losses) is halves
+        assert source.halves(configs.take([0, 1, 2]), losses[:3]) == ()
+
+    def test_a_network_that_has_learnt_the_trials_is_not_too_certain(self) -> None:
+        """The squared errors on other pipelines have the size that the process expects."""
+        surrogate = RandomNetworkPrior(Sizes(encoder_layers=2), seed=0).surrogate(Target(PIPELINE))
+        configs, new = PIPELINE.sample(32, seed=1), PIPELINE.sample(300, seed=2)
+        squared = []
+        for seed in range(4):
+            weights = np.random.default_rng(seed).standard_normal((configs.x.shape[1], 3))
+            truth = [np.sin(3.0 * np.nan_to_num(c.x) @ weights).sum(axis=1) for c in (configs, new)]
+            belief = surrogate.condition(seen(configs, truth[0]), seed=0).predict(new)
+            error = (truth[1] - truth[0].mean()) / truth[0].std() - belief.mean
+            squared.append(np.square(error / belief.std).mean())
+        assert 0.7 < np.mean(squared) < 1.5
+
 
 @pytest.fixture(scope="module")
 def prior() -> DeepPipePrior:

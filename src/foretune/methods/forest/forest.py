@@ -17,7 +17,7 @@ from foretune.numerics.objectives import scalarise
 from foretune.numerics.transforms import standardise
 from foretune.space import Encoded
 
-TREES = 20
+TREES = 100
 FEATURES_PER_SPLIT = 5 / 6
 LEAST_STD = 1e-3
 """The least spread, because trees that agree are not certain."""
@@ -55,7 +55,9 @@ class ForestSurrogate(Surrogate):
 
         good = seen.successes()
         y = scalarise(good.losses, standardise)
-        tree = DecisionTreeRegressor(max_features=FEATURES_PER_SPLIT, min_samples_split=3)
+        tree = DecisionTreeRegressor(
+            max_features=FEATURES_PER_SPLIT, min_samples_split=3, min_samples_leaf=3
+        )
         trees = grow_trees(tree, good.configs.codes.astype(np.float32), y, trees=TREES, seed=seed)
         return ForestPosterior(trees, float(y.min()))
 

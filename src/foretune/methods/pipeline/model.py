@@ -19,11 +19,17 @@ from foretune.methods.past_data import CachedOnPool
 from foretune.methods.pipeline.layout import NetworkLayout
 from foretune.methods.pipeline.network import PipelineEmbedding
 from foretune.numerics.anchored import LARGEST_FIT, LARGEST_GP, informative_subset
-from foretune.numerics.gp import GP, fit_hyper
+from foretune.numerics.gp import GP, fit_hyper, fit_hyper_to_unlearnt
 from foretune.numerics.hyper import GPHyper
 from foretune.numerics.networks import Layers
 from foretune.numerics.objectives import scalarise
-from foretune.numerics.scores import Shares, midrank_scores, scores_from_past, smooth_shares
+from foretune.numerics.scores import (
+    Shares,
+    draw_in_outliers,
+    midrank_scores,
+    scores_from_past,
+    smooth_shares,
+)
 from foretune.numerics.transforms import AS_THEY_ARE, standardise
 from foretune.space import Encoded
 
@@ -122,7 +128,7 @@ class DeepPipe:
         With a learnt mean they are in the unit of past tasks; otherwise they are standardised.
         """
         if not self.layout.sizes.learns_mean:
-            return scalarise(losses, standardise)
+            return scalarise(losses, _standardise_usual)
         # Beside an enormous loss all standardised losses would be equal. A single objective needs
         # no unit here, and several objectives get the unit of past tasks.
         y = losses[:, 0] if losses.shape[1] == 1 else scalarise(losses, midrank_scores)
@@ -142,11 +148,40 @@ class DeepPipe:
         return np.zeros(self.layout.sizes.latent + apart, dtype=np.int64)
 
 
+@dataclass(frozen=True, slots=True)
+class HalfTaught:
+    """A network that was tuned to half of the target's trials."""
+
+    model: DeepPipe
+    learnt: Ints
+    """The places of these trials."""
+
+    def part(self, configs: Encoded) -> tuple[Floats, Bools]:
+        """Return where the network places n trials, and which of them it has learnt (n,)."""
+        learnt = np.zeros(len(configs), dtype=bool)
+        learnt[self.learnt] = True
+        return self.model.place(configs).u, learnt
+
+
+def _standardise_usual(y: Floats) -> Floats:
+    """Standardise losses (n,) after outliers are drawn in.
+
+    A few trials rarely show how bad pipelines can be, so a process of bare losses is too certain.
+    """
+    return standardise(draw_in_outliers(y))
+
+
 class NetworkSource(Protocol):
     """A source of the network for some observations."""
 
     def after(self, configs: Encoded, losses: Floats) -> tuple[DeepPipe, Places]:
         """Return the network after the target's trials (n, L). It depends on these only."""
+
+    def halves(self, configs: Encoded, losses: Floats) -> tuple[HalfTaught, ...] | None:
+        """Return networks that have learnt half of the trials; None if no trial is ever learnt.
+
+        There are none if the trials are too few.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +200,10 @@ class FixedNetwork:
         """Return the same network always."""
         del configs, losses
         return self.model, self.places
+
+    def halves(self, configs: Encoded, losses: Floats) -> None:
+        """Return None, because this network learns no trial of the target."""
+        del configs, losses
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,12 +250,22 @@ class DeepPipeSurrogate(Surrogate):
             residuals = (z - at.mean)[keep]
             model = GP.condition(at.u[keep], residuals, learnt.start, units=AS_THEY_ARE)
         else:
-            hyper = _tune_kernel(at.u[real], z[real], learnt)
+            hyper = self._tune_kernel(learnt, good.configs.take(real), good.losses[real])
             model = GP.condition(at.u[keep], z[keep], hyper)
         return PipelinePosterior(places, model, float(z.min()))
 
+    def _tune_kernel(self, learnt: DeepPipe, configs: Encoded, losses: Floats) -> GPHyper:
+        """Fit the parameters of the kernel alone, always from the learnt ones (Algorithm 2).
 
-def _tune_kernel(u: Floats, y: Floats, learnt: DeepPipe) -> GPHyper:
-    """Fit the parameters of the kernel alone, always from the learnt ones (Algorithm 2)."""
-    keep = informative_subset(u, y, LARGEST_FIT)
-    return fit_hyper(u[keep], y[keep], starts=(learnt.start,), groups=learnt.groups)
+        A network that has learnt the trials places them so that they are easily told apart. The
+        noise of its kernel is found by networks that have not learnt all of them.
+        """
+        at = learnt.place(configs)
+        y, halves = learnt.scores(losses, at), self.source.halves(configs, losses)
+        keep = informative_subset(at.u, y, LARGEST_FIT)
+        if halves is None:
+            return fit_hyper(at.u[keep], y[keep], starts=(learnt.start,), groups=learnt.groups)
+        if not halves:
+            return learnt.start
+        parts = [(u[keep], known[keep]) for u, known in (half.part(configs) for half in halves)]
+        return fit_hyper_to_unlearnt(parts, y[keep], start=learnt.start, groups=learnt.groups)

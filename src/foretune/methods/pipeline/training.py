@@ -12,7 +12,7 @@ from foretune._base.arrays import Floats
 from foretune._base.progress import Progress
 from foretune.methods.past_data import CachedOnPool, PastTask
 from foretune.methods.pipeline.layout import NetworkLayout, Singles
-from foretune.methods.pipeline.model import DeepPipe, Places
+from foretune.methods.pipeline.model import DeepPipe, HalfTaught, Places
 from foretune.methods.pipeline.network import PipelineEmbedding
 from foretune.numerics.anchored import informative_subset
 from foretune.numerics.bounded_cache import BoundedCache
@@ -25,16 +25,17 @@ from foretune.numerics.deep_kernel import (
     fine_tune,
     initial_kernel,
     meta_train,
+    schedules_for,
 )
 from foretune.numerics.training import as_arrays, bucket, cache_compilation
 from foretune.space import Encoded
 
-MOST_TASKS, MOST_OBSERVATIONS = 16, 64
-"""The most tasks and observations of each that one step learns from."""
 TUNING_RATE = 3e-3
 MOST_TUNED = 128
 """The most trials of the target that the network is tuned to."""
 LEAST_PADDED = 16
+LEAST_HALVED = 4
+"""With fewer trials of the target its kernel is not fitted."""
 MOST_REFRESHED = 4
 """The most chunks of a training that goes on from an earlier network."""
 CACHED = 8
@@ -82,27 +83,6 @@ def train_on_past_tasks(
     return _model(layout, trained)
 
 
-def schedules_for(tasks: Sequence[PastTask]) -> list[Schedule]:
-    """Return three schedules of falling rate with batches as large as past tasks allow.
-
-    A network soon knows few tasks by heart, so these get fewer looks and fewer steps between them.
-    """
-    effort = float(np.clip(len(tasks) / 100, 0.2, 1.0))
-    at_once = bucket(min(len(tasks), MOST_TASKS), least=2)
-    largest = max(len(task.rows) for task in tasks)
-    return [
-        Schedule(
-            tasks=at_once,
-            observations=bucket(min(largest, MOST_OBSERVATIONS), least=8),
-            rate=rate,
-            chunk=round(100 * effort),
-            most_chunks=round(chunks * effort),
-            patience=patience,
-        )
-        for rate, chunks, patience in ((3e-3, 90, 12), (1e-3, 40, 6), (3e-4, 20, 4))
-    ]
-
-
 def refreshing(tasks: Sequence[PastTask]) -> list[Schedule]:
     """Return a short training at the lowest rate, for a network that knows nearly all tasks."""
     *_, last = schedules_for(tasks)
@@ -125,17 +105,38 @@ class TunedNetwork:
     _known: BoundedCache[tuple[DeepPipe, Places]] = field(
         default_factory=lambda: BoundedCache(CACHED)
     )
+    _known_halves: BoundedCache[tuple[HalfTaught, ...]] = field(
+        default_factory=lambda: BoundedCache(CACHED)
+    )
 
     def after(self, configs: Encoded, losses: Floats) -> tuple[DeepPipe, Places]:
         """Return the network tuned to the last prefix of the trials (n, L) that is due."""
+        prefix, before, key = self._last_prefix(configs, losses)
+        return self._known.get(key, lambda: self._find(prefix, before))
+
+    def halves(self, configs: Encoded, losses: Floats) -> tuple[HalfTaught, ...]:
+        """Return a network tuned to every second trial of that prefix, and one to the others."""
+        prefix, before, key = self._last_prefix(configs, losses)
+        return self._known_halves.get(key, lambda: self._find_halves(prefix, before))
+
+    def _last_prefix(self, configs: Encoded, losses: Floats) -> tuple[Encoded, Floats, bytes]:
         n = last_due(len(losses), self.growth)
         prefix = configs.take(np.arange(n))
-        key = sha256(prefix.values.tobytes() + losses[:n].tobytes()).digest()
-        return self._known.get(key, lambda: self._find(prefix, losses[:n]))
+        return prefix, losses[:n], sha256(prefix.values.tobytes() + losses[:n].tobytes()).digest()
 
     def _find(self, configs: Encoded, losses: Floats) -> tuple[DeepPipe, Places]:
-        tuned = self._tune(configs, self.start.scores(losses, self.start.place(configs)))
+        tuned = self._tune(configs, self._scores(configs, losses))
         return tuned, CachedOnPool(tuned.place, self.pool)
+
+    def _find_halves(self, configs: Encoded, losses: Floats) -> tuple[HalfTaught, ...]:
+        if len(losses) < LEAST_HALVED:
+            return ()
+        y = self._scores(configs, losses)
+        each = (np.arange(first, len(y), 2) for first in (0, 1))
+        return tuple(HalfTaught(self._tune(configs.take(rows), y[rows]), rows) for rows in each)
+
+    def _scores(self, configs: Encoded, losses: Floats) -> Floats:
+        return self.start.scores(losses, self.start.place(configs))
 
     def _tune(self, configs: Encoded, y: Floats) -> DeepPipe:
         read = self.start.layout.read(configs)
