@@ -273,7 +273,7 @@ class FailsOnce(ForetuneClassifier):
 def test_that_the_best_trial_could_not_be_fitted_is_warned_of(cancer):
     X, _, y, _ = cancer
     with warns("model-remark"):
-        classifier = FailsOnce(**CHEAP).fit(X, y)
+        classifier = FailsOnce(**CHEAP, refit=True).fit(X, y)
     assert classifier.best_score_ > classifier.trials_["log_loss"].min()
 
 

@@ -45,7 +45,7 @@ def quick_job(table: Path) -> Job:
     """The job of a fit with QUICK, with trials in this process."""
     return Job(
         data=TableFile(table, "class"),
-        options=FitOptions(trials=3, only=("knn", "lda"), method="random"),
+        options=FitOptions(refit=True, trials=3, only=("knn", "lda"), method="random"),
         folder=FitFolder(Path("train-foretune")),
         transfer=False,
         executor=None,
@@ -497,8 +497,8 @@ def test_a_model_is_a_blend_unless_one_pipeline_is_wanted(foretune, train: Path)
 def test_a_blend_after_trials_without_predictions_says_why_there_is_none(
     foretune, train: Path
 ) -> None:
-    foretune("fit", train, "--target", "class", "--ensemble", 1, *QUICK)
-    code, shown, _ = foretune("fit", train, "--target", "class", *QUICK)
+    foretune("fit", train, "--target", "class", "--ensemble", 1, "--refit", *QUICK)
+    code, shown, _ = foretune("fit", train, "--target", "class", "--refit", *QUICK)
     assert code == 0
     assert "One pipeline and no blend: the predictions of the best trial were not kept" in shown
     assert "One pipeline and no blend" in Path("train-foretune/report.html").read_text()

@@ -51,7 +51,7 @@ def test_a_baseline_model_is_saved_and_told_of_if_all_else_fails(train: Path, ca
 
     job = Job(
         data=TableFile(train, "class"),
-        options=FitOptions(trials=2, seconds=60.0, only=("knn",), method="random"),
+        options=FitOptions(trials=2, seconds=60.0, only=("knn",), method="random", refit=True),
         folder=FitFolder(Path("train-foretune")),
         transfer=False,
         remember=False,

@@ -78,8 +78,8 @@ def test_pipelines_of_one_form_have_one_score(seed: int) -> None:
         scores = [
             evaluate(with_few_trees(config), on, protocol).values["r2"] for config in (given, plain)
         ]
-        # A scaled column may be rounded to the other side of a cut.
-        assert scores[0] == pytest.approx(scores[1], abs=0.02)
+        # A scaled column may be rounded to the other side of a cut, and rounds may end sooner.
+        assert scores[0] == pytest.approx(scores[1], abs=0.05)
 
 
 def test_a_search_tries_no_form_twice() -> None:
