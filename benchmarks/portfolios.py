@@ -118,20 +118,21 @@ def random_curve(errors: Floats) -> list[float]:
 
 def run(given: argparse.Namespace) -> None:
     """Add the missing results to the file, fold by fold."""
-    done = {(r["suite"], r["fold"], r["builder"]) for r in _lines(given.out)}
+    done = {(r["suite"], r["seed"], r["fold"], r["builder"]) for r in _lines(given.out)}
     experience = Experience.open(given.experience)
     experience = experience.with_metrics([experience.metrics[0].name])
     suite = given.experience.stem
     whole = loss_table(experience)
     table, errors = whole.select_common(), errors_of(experience, whole)
     errors = errors[:, experience.configs.isin(table.configs)]
-    for fold, split in enumerate(k_fold(experience, given.folds, seed=0)):
+    for fold, split in enumerate(k_fold(experience, given.folds, seed=given.seed)):
         for builder in given.builders.split(","):
-            if fold >= given.stop or (suite, fold, builder) in done:
+            if fold >= given.stop or (suite, given.seed, fold, builder) in done:
                 continue
             row = {"suite": suite, "fold": fold, "folds": given.folds, "builder": builder}
-            row |= {"budget": given.budget}
-            row |= judge_portfolio(table, errors, split, builder, given.budget, seed=fold)
+            row |= {"budget": given.budget, "seed": given.seed}
+            seed = 100 * given.seed + fold
+            row |= judge_portfolio(table, errors, split, builder, given.budget, seed=seed)
             with given.out.open("a") as file:
                 file.write(json.dumps(row) + "\n")
             print(suite, fold, builder, f"{row['seconds']} s", flush=True)
@@ -233,6 +234,7 @@ def main() -> None:
     parser.add_argument("--report", type=Path, help="print the tables of such a file, and end")
     parser.add_argument("--budget", type=int, default=3000)
     parser.add_argument("--folds", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0, help="of the folds and the builders")
     parser.add_argument("--stop", type=int, default=10, help="only so many of the folds")
     parser.add_argument("--builders", default=",".join(CONTENDERS))
     given = parser.parse_args()
