@@ -83,7 +83,7 @@ def is_killed(mutant: Mutant, suite: Path) -> tuple[bool, float]:
         done = subprocess.run(
             command,
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(source)},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(source), *sys.path[1:]])},
             capture_output=True,
             check=False,
         )
