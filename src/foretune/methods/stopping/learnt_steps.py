@@ -57,8 +57,8 @@ class LearntSteps(StoppingPolicy):
 
     def _policy(self, race: Race) -> StoppingPolicy | None:
         """Return the policy for the steps that are known; None if too few are."""
-        first = _first_step(race) if self.first is None else self.first
-        last = _last_step(race) if self.last is None else self.last
+        first = find_first_step(race) if self.first is None else self.first
+        last = find_last_step(race) if self.last is None else self.last
         if first is None or (last is None and self.needs_last):
             return None
         most = first * self.eta**MOST_LEVELS
@@ -74,7 +74,7 @@ def _make_without_pauses(
     return make(steps).without_pauses()
 
 
-def _first_step(race: Race) -> float | None:
+def find_first_step(race: Race) -> float | None:
     """Return the first step above 0 of the first trial that has reported one."""
     for _, entry in race:
         for step in entry.steps[:2]:
@@ -83,7 +83,7 @@ def _first_step(race: Race) -> float | None:
     return None
 
 
-def _last_step(race: Race) -> float | None:
+def find_last_step(race: Race) -> float | None:
     """Return the last step of the first trial that was complete."""
     complete = (entry for _, entry in race if entry.status is Status.DONE and entry.steps)
     return next((entry.last_step for entry in complete), None)

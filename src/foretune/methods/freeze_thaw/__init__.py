@@ -1,0 +1,1 @@
+"""Transfer freeze-thaw: what past curves say about the next steps of a trial."""
