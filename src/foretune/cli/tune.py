@@ -46,9 +46,10 @@ STORE = "foretune.db"
 @click.option(
     "--study", metavar="NAME", help="Name of the study. Default: the function or the command."
 )
-@click.option("--stop", type=click.Choice(["asha", "hyperband", "halving", "median", "none"]),
-              default="none", show_default=True,
-              help="Which trials end early, by what they report.")  # fmt: skip
+@click.option("--stop",
+              type=click.Choice(["asha", "hyperband", "halving", "median", "model", "none"]),
+              help="Which trials end early, by what they report; 'model' asks the method. "
+                   "Default: none, but model for freeze-thaw.")  # fmt: skip
 @click.option("--first-step", type=click.FloatRange(0, min_open=True), metavar="STEP",
               help="No trial ends before it. Default: the first step reported.")  # fmt: skip
 @click.option("--last-step", type=click.FloatRange(0, min_open=True), metavar="STEP",

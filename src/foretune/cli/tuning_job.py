@@ -53,7 +53,7 @@ class TuningJob:
     seconds: float | None
     method: str
     seed: int
-    stop: str
+    stop: str | None
     first_step: float | None
     last_step: float | None
     reduction: float
@@ -166,20 +166,29 @@ class TuningJob:
         chosen, known = method(self.method), None if past is None else past.experience
         prior = prior_of(chosen, known, seed=self.seed, progress=TerminalProgress())
         names = tuple(metric.name for metric in metrics)
-        policy = self._policy()
+        policy = self._policy(metrics[0].sign)
         target = Target(space, names, budget=self.budget.trials)
         return Optimizer(target, chosen, prior, seed=self.seed, policy=policy)
 
-    def _policy(self) -> "StoppingPolicy":
+    def _policy(self, sign: float = 1.0) -> "StoppingPolicy":
         from foretune.methods.stopping.policies import learn_steps
 
         return learn_steps(
-            self.stop,
+            self._stop(),
             first=self.first_step,
             last=self.last_step,
             eta=self.reduction,
             trials=self.budget.trials,
+            sign=sign,
         )
+
+    def _stop(self) -> str:
+        """Return the name of the stopping policy."""
+        from foretune.search.registry import method
+
+        if self.stop is not None:
+            return self.stop
+        return "model" if method(self.method).decides_steps else "none"
 
     def _search(
         self,

@@ -32,6 +32,11 @@ class SeenCurves:
     def __len__(self) -> int:
         return len(self.steps)
 
+    def key(self) -> tuple[object, ...]:
+        """Return what tells these curves from earlier and later ones of the same search."""
+        counts = tuple(map(len, self.steps))
+        return counts, self.goals.tobytes(), self.first_step, self.last_step
+
 
 class CurvePosterior(Posterior):
     """A posterior that predicts the losses at the last step, and the way there."""

@@ -1,6 +1,7 @@
 """The choice of one configuration: from the start list, by the design, or by the model."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from foretune._base.arrays import Floats
 from foretune.errors import UsageError
 from foretune.methods.contracts import Observations, Posterior, Prior, Region, Surrogate, Target
+from foretune.methods.curve_contracts import CurvePosterior, CurveSurrogate, SeenCurves
 from foretune.search.acquisition import ACQUISITIONS
 from foretune.search.candidates import Candidates, ChosenConfig, Pool, WholeSpace
 from foretune.search.method_entry import Design, Method
@@ -28,6 +30,12 @@ class TrialsSoFar:
     """Batches of one."""
     reported: Floats | None = None
     """(pending, objectives), the last losses that each pending trial has reported, or NaN."""
+    curves: SeenCurves | None = None
+    """What all trials have reported, if a model of curves chooses."""
+
+    def with_curves(self, curves: SeenCurves) -> "TrialsSoFar":
+        """Return the same trials with what they have reported."""
+        return replace(self, curves=curves)
 
     def configs(self) -> Encoded:
         """Return the configurations that were told or are pending."""
@@ -51,6 +59,7 @@ class ConfigChooser:
         self._stages = Stages.plan(design, self._prior, target, start)
         self._outlook: tuple[int, Outlook] | None = None
         self._last_belief: tuple[int, Posterior] | None = None
+        self._last_curves: tuple[object, CurvePosterior] | None = None
         if self._prior.has_learnt:
             self.finish_learning()
 
@@ -73,6 +82,38 @@ class ConfigChooser:
     def strike_start(self, configs: Encoded) -> None:
         """Take configurations off the start list."""
         self._stages = self._stages.without(configs)
+
+    @property
+    def reads_curves(self) -> bool:
+        """Whether the method has a model of curves."""
+        return isinstance(self._surrogate, CurveSurrogate)
+
+    @property
+    def usual_last_step(self) -> float | None:
+        """The last step of past trials, if the method knows one."""
+        surrogate = self._surrogate
+        return surrogate.usual_last_step if isinstance(surrogate, CurveSurrogate) else None
+
+    def curve_posterior(self, trials: TrialsSoFar) -> CurvePosterior:
+        """Condition the model on curves, once for all questions until the next report."""
+        surrogate, curves = self._surrogate, trials.curves
+        assert isinstance(surrogate, CurveSurrogate)
+        assert curves is not None
+        key = (len(trials.told), curves.key())
+        if self._last_curves is None or self._last_curves[0] != key:
+            seed = derive_seed(self.seed, len(trials.told), 0)
+            elsewhere = _told_elsewhere(trials.told, curves)
+            found = surrogate.condition_on_curves(curves, elsewhere, seed=seed)
+            self._last_curves = (key, found)
+        return self._last_curves[1]
+
+    def score(
+        self, posterior: Posterior, trials: TrialsSoFar, configs: Sequence[Encoded]
+    ) -> Floats:
+        """Return the acquisition function at configurations, each a batch of one."""
+        x, outlook = Encoded.concat(list(configs)), self._outlook_after(trials.told)
+        acquisition, seed = ACQUISITIONS[self.method.acquisition], self.seed
+        return acquisition.score(posterior, x, outlook.discount(x), outlook.seen, seed=seed)
 
     def choose(self, trials: TrialsSoFar, among: Pool | None) -> tuple[ChosenConfig, str]:
         """Choose the next configuration, and say what chose it.
@@ -157,12 +198,15 @@ class ConfigChooser:
     def _from_model(
         self, candidates: Candidates, trials: TrialsSoFar, tried: Encoded, seed: int
     ) -> tuple[ChosenConfig, str]:
-        if not trials.told.is_success.any():
+        by_curves = trials.curves is not None and any(map(len, trials.curves.steps))
+        if not by_curves and not trials.told.is_success.any():
             return self._from_reserve(candidates, tried, seed)
         every = self.method.random_every
         if every is not None and len(tried) % every == every - 1:
             return self._draw(candidates, tried, seed), "random"
-        posterior = self._belief(trials, seed)
+        posterior: Posterior = (
+            self.curve_posterior(trials) if by_curves else self._belief(trials, seed)
+        )
         if not posterior.trusts_past and candidates is self._candidates:
             candidates = self._everywhere
         name = self.method.acquisition
@@ -239,6 +283,13 @@ class ConfigChooser:
             seed = derive_seed(self.seed, n, 0)
             self._last_belief = (n, self._surrogate.condition(told, seed=seed))
         return self._last_belief[1]
+
+
+def _told_elsewhere(told: Observations, curves: SeenCurves) -> Observations:
+    """Return the told trials that have no curve."""
+    with_curve = np.array([len(steps) > 0 for steps in curves.steps], dtype=np.bool_)
+    rows = np.flatnonzero(~told.configs.isin(curves.configs.take(np.flatnonzero(with_curve))))
+    return Observations(told.configs.take(rows), told.losses[rows], told.believed[rows])
 
 
 def _design_and_prior(method: Method, prior: Prior, target: Target) -> tuple[Design, Prior]:

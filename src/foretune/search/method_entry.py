@@ -40,6 +40,8 @@ class Method:
     several_objectives: bool = True
     random_every: int | None = None
     """Each trial of this number, once the model chooses, is drawn at random instead."""
+    decides_steps: bool = False
+    """Whether its model of curves decides by default which trials go on."""
 
     @property
     def transfers(self) -> bool:

@@ -6,13 +6,14 @@ stopped.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from foretune._base.progress import Progress, report_every_second
-from foretune.errors import ExhaustedError, UsageError
+from foretune.errors import ExhaustedError, MethodError, UsageError
 from foretune.experience import Experience, Status, status_of
 from foretune.methods.contracts import (
     Observations,
@@ -20,6 +21,7 @@ from foretune.methods.contracts import (
     Target,
     check_encoding,
 )
+from foretune.methods.stopping.model_steps import ModelSteps
 from foretune.methods.stopping.policy import StepDecision, StoppingPolicy
 from foretune.numerics.objectives import pareto_front
 from foretune.search.arguments import (
@@ -34,6 +36,7 @@ from foretune.search.arguments import (
 from foretune.search.candidates import Pool
 from foretune.search.config_choice import ConfigChooser, TrialsSoFar
 from foretune.search.method_entry import Method
+from foretune.search.model_policy import ModelPolicy
 from foretune.search.prior_cache import default_progress, prior_of
 from foretune.search.racing import Racing
 from foretune.search.registry import method as registered
@@ -83,7 +86,7 @@ class Optimizer:
         self._trials = ToldTrials(target.space, len(target.objectives))
         self._told = self._trials.observations()
         self._pending = Pending(target.space)
-        self._racing = Racing(policy or StoppingPolicy(), len(target.objectives))
+        self.use_policy(policy or StoppingPolicy())
 
     @classmethod
     def of(  # noqa: PLR0913 - one argument a choice of the user
@@ -270,7 +273,10 @@ class Optimizer:
         if resumed is None:
             return None
         config = self._pending.config(resumed)
-        return Suggestion(resumed, config, "resumed", None, self._racing.last_step(resumed))
+        policy, reason = self._racing.policy, "resumed"
+        if isinstance(policy, ModelPolicy):
+            reason = f"resumed: {policy.explain(resumed)}"
+        return Suggestion(resumed, config, reason, None, self._racing.last_step(resumed))
 
     def should_stop(self, id_: int) -> bool:
         """Return whether a trial must end now because the policy has paused or stopped it."""
@@ -287,6 +293,9 @@ class Optimizer:
 
     def use_policy(self, policy: StoppingPolicy) -> None:
         """Let this policy decide which trials go on. Call it before the first trial."""
+        if isinstance(policy, ModelSteps):
+            self._check_reads_curves()
+            policy = ModelPolicy(policy, self._chooser, lambda: self._racing, self._all_trials)
         self._racing = Racing(policy, len(self.target.objectives))
 
     def explain(self) -> str:
@@ -302,7 +311,8 @@ class Optimizer:
         """
         taken = suggestions_of(suggestions)
         self._pending.assume(taken)
-        self._racing.start_all(taken)
+        waiting = self._pending.encoded()
+        self._racing.start_all({each.id: waiting[each.id] for each in taken})
 
     def strike_start(self, configs: Iterable[Mapping[str, Any]]) -> None:
         """Take configurations off the start list because others were tried instead.
@@ -333,9 +343,28 @@ class Optimizer:
             return resumed
         choice, reason = self._chooser.choose(self._trials_so_far(), among)
         id_ = self._pending.add(choice.config)
-        self._racing.start(id_)
+        self._racing.start(id_, choice.config)
         return Suggestion(id_, choice.config.dicts()[0], reason, pool_index=choice.pool_index)
 
+    def _check_reads_curves(self) -> None:
+        if not self._chooser.reads_curves:
+            raise MethodError(
+                f"'model' lets the method decide which trials go on, but '{self.method.name}' has "
+                "no model of curves: choose the method 'auto' or 'freeze-thaw', or another policy",
+                rule="no-model-of-curves",
+                field="policy",
+                value=self.method.name,
+            )
+
     def _trials_so_far(self) -> TrialsSoFar:
+        """Return all trials, with their curves if a model of curves decides."""
+        policy, race = self._racing.policy, self._racing.race
+        steps = policy.steps(race) if isinstance(policy, ModelPolicy) else None
+        if steps is None or not isinstance(policy, ModelPolicy):
+            return self._all_trials()
+        curves = self._racing.seen_curves(policy.goals(race, set()), steps)
+        return replace(self._all_trials(), curves=curves)
+
+    def _all_trials(self) -> TrialsSoFar:
         reported = self._racing.reported_losses(self._pending.ids)
         return TrialsSoFar(self._told, tuple(self._pending.configs), reported)

@@ -8,9 +8,10 @@ import numpy as np
 from foretune._base.arrays import Floats
 from foretune.errors import UsageError
 from foretune.experience import Status
-from foretune.methods.stopping.policy import Decision, StepDecision, StoppingPolicy
+from foretune.methods.curve_contracts import SeenCurves
+from foretune.methods.stopping.policy import Decision, StepDecision, StepRange, StoppingPolicy
 from foretune.methods.stopping.race import Race
-from foretune.search.suggestions import Suggestion
+from foretune.space import Encoded
 
 STATUS_AFTER = {Decision.PAUSE: Status.PAUSED, Decision.STOP: Status.STOPPED}
 
@@ -24,20 +25,25 @@ class Racing:
         self._objectives = objectives
         self._losses: dict[int, tuple[float, ...]] = {}
         """{id: the losses of its last report}"""
+        self._reports: dict[int, list[Floats]] = {}
+        """{id: all losses of each report}"""
+        self._configs: dict[int, Encoded] = {}
+        """{id: its configuration}. The race has the trials that ended, too."""
 
-    def start(self, trial: int) -> None:
+    def start(self, trial: int, config: Encoded) -> None:
         """Add a trial that was suggested."""
         self.race.start(trial)
+        self._configs[trial] = config
 
     def place(self, trial: int, number: int) -> None:
         """Give a trial its place in the order of the start."""
         self.race.place(trial, number)
 
-    def start_all(self, suggestions: Iterable[Suggestion]) -> None:
+    def start_all(self, configs: Mapping[int, Encoded]) -> None:
         """Add trials that run elsewhere, if they are not known yet."""
-        for suggestion in suggestions:
-            if suggestion.id not in self.race:
-                self.race.start(suggestion.id)
+        for trial, config in configs.items():
+            if trial not in self.race:
+                self.start(trial, config)
 
     @property
     def is_on(self) -> bool:
@@ -72,6 +78,7 @@ class Racing:
                 value=losses,
             )
         self.race.report(trial, float(step), float(numbers[0]))
+        self._reports.setdefault(trial, []).append(numbers)
         if np.isfinite(numbers).all():
             self._losses[trial] = tuple(numbers.tolist())
 
@@ -110,6 +117,8 @@ class Racing:
         """Remove trials that nobody runs, as if they had not been suggested."""
         for trial in trials:
             self.race.forget(trial)
+            if trial not in self.race:
+                self._configs.pop(trial, None)
 
     def end(self, trials: Mapping[int, Status]) -> None:
         """Record how trials ended."""
@@ -122,3 +131,28 @@ class Racing:
         nothing = (np.nan,) * self._objectives
         rows = [self._losses.get(trial, nothing) for trial in trials]
         return np.array(rows, dtype=float).reshape(len(rows), self._objectives)
+
+    def config(self, trial: int) -> Encoded:
+        """Return the configuration of a trial, as a batch of one."""
+        return self._configs[trial]
+
+    def seen_curves(self, goals: Mapping[int, float], steps: StepRange) -> SeenCurves | None:
+        """Return the reports of all trials; None if there is no trial.
+
+        goals: {running trial: the step at which it is decided about next}.
+        """
+        trials = [trial for trial, _ in self.race]
+        if not trials:
+            return None
+        nothing = np.empty((0, self._objectives))
+        return SeenCurves(
+            Encoded.concat([self._configs[trial] for trial in trials]),
+            [np.array(self.race[trial].steps) for trial in trials],
+            [
+                np.array(self._reports[trial]) if self._reports.get(trial) else nothing
+                for trial in trials
+            ],
+            np.array([goals.get(trial, np.nan) for trial in trials]),
+            steps.first,
+            steps.last,
+        )

@@ -175,6 +175,14 @@ _OWN_METHODS: dict[str, Method] = {
             needs_experience=True,
         ),
         Method(
+            "freeze-thaw",
+            "model of past curves: decides which trial, new or paused, gets the next steps",
+            lazy_learner("foretune.methods.freeze_thaw.variants", "freeze_thaw"),
+            design=Design("random", 0),
+            uses_experience=True,
+            decides_steps=True,
+        ),
+        Method(
             "rgpe",
             "ensemble of past tasks' GPs, weighted by how often each ranks the trials best",
             lazy_learner("foretune.methods.rgpe.rgpe", "rgpe"),

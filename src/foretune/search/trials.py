@@ -1,7 +1,7 @@
 """The trials of an optimiser: those that were told, and the suggestions that are pending."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from numbers import Real
 from typing import Any
@@ -158,6 +158,10 @@ class Pending:
     def ids(self) -> list[int]:
         """The ids, in the same order as `configs`."""
         return list(self._configs)
+
+    def encoded(self) -> Mapping[int, Encoded]:
+        """Return the configurations by id, as batches of one."""
+        return self._configs
 
     def dicts(self) -> dict[int, dict[str, Any]]:
         """Return the configurations by id."""

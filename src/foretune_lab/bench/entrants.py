@@ -8,7 +8,7 @@ from foretune.methods import POLICIES
 from foretune.search import METHODS, Method, method
 from foretune_lab.baselines.step_tuner import StepModel
 
-NO_STOP = "none"
+NO_STOP, BY_MODEL = "none", "model"
 
 
 def _dyhpo(seed: int) -> StepModel:
@@ -43,12 +43,15 @@ class Entrant:
 def find_entrant(name: str, *, on_curves: bool) -> Entrant:
     """Find the competitor with a name.
 
-    On curves a name is that of a method (complete runs), of a stopping policy (random
+    On curves a name is that of a method (complete runs, unless its model of curves decides about
+    steps), of a stopping policy (random
     configurations with it), METHOD+POLICY, or a model of `STEP_MODELS`. Elsewhere it is that of a
     method.
     """
     if not on_curves or name in METHODS:
-        return Entrant(name, method(name))
+        chosen = method(name)
+        decides = on_curves and chosen.decides_steps
+        return Entrant(name, chosen, BY_MODEL if decides else NO_STOP)
     if name in POLICIES:
         return Entrant(name, METHODS["random"], name)
     if name in STEP_MODELS:

@@ -62,5 +62,7 @@ def fill_missing(scores: Floats, mean: Floats, covariance: Floats) -> Floats:
         among[np.diag_indices(len(among))] += 1e-6 + 1e-3 * float(np.trace(covariance)) / len(mean)
         across = covariance[np.ix_(pattern, known)]
         gain = np.linalg.solve(among, across.T)
-        filled[np.ix_(rows, pattern)] = mean[pattern] + (filled[np.ix_(rows, known)] - mean[known]) @ gain
+        filled[np.ix_(rows, pattern)] = (
+            mean[pattern] + (filled[np.ix_(rows, known)] - mean[known]) @ gain
+        )
     return filled

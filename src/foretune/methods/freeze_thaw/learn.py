@@ -32,7 +32,7 @@ from foretune.numerics.hyper import hyper_bounds, prior_mode
 from foretune.numerics.kernels import matern52, squared_distances
 from foretune.space import Encoded
 
-CENTRES = 300
+CENTRES = 400
 MOST_FACTORS = 8
 """The most functions by which tasks may differ from their mean."""
 LEAST_RIDGE = 1e-3
@@ -129,7 +129,7 @@ def learn_curve_priors(
     return found
 
 
-def _learn_configs(  # noqa: PLR0913 - the parts of one regression
+def _learn_configs(
     tasks: Sequence[PastCurves],
     scaled: list[Floats],
     lengthscales: Floats,
@@ -203,10 +203,10 @@ class _TaskFunctions:
         probe = self.features[int(places[0])]
         values = (probe @ different).reshape(len(places), -1)
         # The left singular vectors say which mixtures of tasks the factors are.
-        mixtures, sizes, _ = np.linalg.svd(values, full_matrices=False)
-        del sizes
+        mixtures = np.linalg.svd(values, full_matrices=False)[0]
         scale = 1.0 / np.sqrt(len(places) - 1)
-        return mean, scale * np.tensordot(mixtures[:, :count].T, different, axes=1)
+        factors: Floats = scale * np.tensordot(mixtures[:, :count].T, different, axes=1)
+        return mean, factors
 
     def residuals(self, place: int, everyone: Ints) -> Floats:
         """Return (n, K), what the other tasks leave unexplained of one task."""
@@ -236,9 +236,7 @@ def _fit_lengthscales(
         data.append((task.x[rows] - 0.5, (z - z.mean()) / (float(z.std()) or 1.0)))
 
     def surprise(vector: Floats) -> tuple[float, Floats]:
-        parts = [
-            negative_log_posterior(vector, x, z, groups, 1.0 / len(data)) for x, z in data
-        ]
+        parts = [negative_log_posterior(vector, x, z, groups, 1.0 / len(data)) for x, z in data]
         return sum(value for value, _ in parts), np.sum([slope for _, slope in parts], axis=0)
 
     found = minimize(

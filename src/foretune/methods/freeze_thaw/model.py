@@ -64,8 +64,12 @@ class Belief:
     def predict(self, x: Encoded) -> Prediction:
         """Return mean and standard deviation of the loss at the last step, on that scale."""
         each = [process.predict(x) for process in self.processes]
-        means = np.stack([_linear(p, mean) for p, (mean, _) in zip(self.processes, each, strict=True)])
-        stds = np.stack([p.unit.scale * std for p, (_, std) in zip(self.processes, each, strict=True)])
+        means = np.stack(
+            [_linear(p, mean) for p, (mean, _) in zip(self.processes, each, strict=True)]
+        )
+        stds = np.stack(
+            [p.unit.scale * std for p, (_, std) in zip(self.processes, each, strict=True)]
+        )
         return _mix(means, stds, self.weights)
 
     def log_improvement(self, x: Encoded) -> Floats:

@@ -11,7 +11,7 @@ from foretune.methods.freeze_thaw.units import Unit
 from foretune.methods.past_data import draw_by_name
 
 MOST_TASKS = 100
-MOST_CONFIGS = 400
+MOST_CONFIGS = 800
 """The most past tasks, and configurations of each, that are read."""
 ENOUGH_COMPLETE = 20
 """The number of complete curves from which their covariance is estimated."""
@@ -62,8 +62,8 @@ def read_past_curves(
     prior: mean (K,) and covariance (K, K) of scores, for what too few curves can tell.
     """
     drawn = draw_by_name(experience.tasks, MOST_TASKS, seed)
-    raw = [_read_task(experience, experience.tasks[place], metric, knots) for place in drawn]
-    raw = [task for task in raw if task is not None]
+    read = [_read_task(experience, experience.tasks[place], metric, knots) for place in drawn]
+    raw = [task for task in read if task is not None]
     scored = []
     for task in raw:
         finals = _finals(task.losses)
@@ -76,9 +76,7 @@ def read_past_curves(
     ]
 
 
-def _read_task(
-    experience: Experience, name: str, metric: int, knots: Floats
-) -> _RawTask | None:
+def _read_task(experience: Experience, name: str, metric: int, knots: Floats) -> _RawTask | None:
     """Read the evaluations of one task, with or without a curve."""
     records, curves = experience.task(name), experience.task(name).curves
     sign = experience.metrics[metric].sign
@@ -110,9 +108,7 @@ def _finals(losses: Floats) -> Floats:
     return np.array(latest)
 
 
-def _curve_statistics(
-    scores: list[Floats], prior: tuple[Floats, Floats]
-) -> tuple[Floats, Floats]:
+def _curve_statistics(scores: list[Floats], prior: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
     """Return mean and covariance of complete curves, or the prior if there are too few."""
     if not scores:
         return prior

@@ -10,7 +10,7 @@ from foretune.methods.curve_contracts import SeenCurves
 from foretune.methods.freeze_thaw.knots import curve_at_knots, nearest_knot
 from foretune.space import Encoded
 
-MOST_POINTS = 1_500
+MOST_POINTS = 1_000
 """The points to use. If there are more, early points of trials that came far are left out: the
 later ones say nearly the same."""
 
@@ -64,9 +64,7 @@ def points_of_curves(seen: SeenCurves, elsewhere: Observations, knots: Floats) -
         np.concatenate(at).astype(np.int64),
         np.concatenate(losses),
     )
-    return Points(
-        unique, *together, member[: len(seen)][waits], np.array(goals, dtype=np.int64)
-    )
+    return Points(unique, *together, member[: len(seen)][waits], np.array(goals, dtype=np.int64))
 
 
 def points_of_losses(seen: Observations, knots: Floats) -> Points:

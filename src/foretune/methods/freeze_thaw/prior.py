@@ -131,10 +131,7 @@ def load_prior(path: Path) -> FreezeThawPrior:
         return FreezeThawPrior()
     space = Space.from_json(meta["space"])
     experts = tuple(
-        {
-            Expert(name): CurvePrior.unpack(_under(arrays, f"{objective}.{name}."))
-            for name in names
-        }
+        {Expert(name): CurvePrior.unpack(_under(arrays, f"{objective}.{name}.")) for name in names}
         for objective, names in enumerate(meta["experts"])
     )
     good = _under(arrays, "good.")
@@ -143,6 +140,4 @@ def load_prior(path: Path) -> FreezeThawPrior:
 
 def _under(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
     """Return the arrays whose name begins with a prefix, without it."""
-    return {
-        name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)
-    }
+    return {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}

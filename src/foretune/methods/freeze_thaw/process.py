@@ -128,8 +128,8 @@ class _View:
         design[:, count:] = process.factors
         if not n:
             return cls(np.zeros(design.shape[1]), design)
-        projection = solve_triangular(
-            process.cholesky, design, lower=True, overwrite_b=False, check_finite=False
+        projection: Floats = solve_triangular(
+            process.cholesky, design, lower=True, check_finite=False
         )
         if n > design.shape[1]:
             projection = qr(projection, mode="r", check_finite=False)[0][: design.shape[1]]

@@ -8,6 +8,7 @@ from foretune.errors import UsageError
 from foretune.methods.stopping.halving import AsyncHalving, hyperband, successive_halving
 from foretune.methods.stopping.learnt_steps import LearntSteps
 from foretune.methods.stopping.median import MedianStopping
+from foretune.methods.stopping.model_steps import ModelSteps
 from foretune.methods.stopping.policy import StepRange, StoppingPolicy
 
 POLICIES: Mapping[str, Callable[[StepRange], StoppingPolicy]] = {
@@ -16,6 +17,7 @@ POLICIES: Mapping[str, Callable[[StepRange], StoppingPolicy]] = {
     "halving": successive_halving,
     "median": MedianStopping,
     "none": lambda _: StoppingPolicy(),
+    "model": lambda steps: ModelSteps(steps.first, steps.last),
 }
 """Stopping policies by the name that `foretune tune --stop` takes."""
 
@@ -37,6 +39,7 @@ def learn_steps(
     last: float | None = None,
     eta: float = 3.0,
     trials: int | None = None,
+    sign: float = 1.0,
 ) -> StoppingPolicy:
     """Return the policy with this name, which learns from the race which steps there are.
 
@@ -45,6 +48,7 @@ def learn_steps(
     eta: one of `eta` trials goes on from each level to the next.
     trials: how many trials the search has, if that is known. A bracket that would have more is
         complete without them.
+    sign: -1 if values grow, so that reasons show values and not losses.
     """
     check_policy_name(name)
     # Wrong steps are refused at once, not when the first trial reports.
@@ -52,6 +56,8 @@ def learn_steps(
     StepRange(known[0], known[-1], eta)
     if name == "none":
         return StoppingPolicy()
+    if name == "model":
+        return ModelSteps(first, last, sign)
     if name in BRACKETED:
         return LearntSteps(partial(BRACKETED[name], trials=trials), True, first, last, eta)
     # A level at the unknown last step would pause trials that are complete.
