@@ -5,7 +5,6 @@ import numpy as np
 from foretune.experience import (
     Direction,
     Evaluation,
-    Experience,
     Metric,
     Status,
     build_experience,
