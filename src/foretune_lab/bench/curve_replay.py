@@ -20,6 +20,13 @@ from foretune.methods import Decision, StepDecision
 from foretune.numerics import Floats
 from foretune.search import Suggestion, Told
 from foretune.space import Encoded
+from foretune_lab.bench.curve_progress import (
+    BestLoss,
+    CoveredVolume,
+    CurveProgress,
+    FrontScale,
+    LossScale,
+)
 
 STEPS, SECONDS = "steps", "seconds"
 ROW = ["task", "method", "seed", "cost", "value", "best", "regret", "suggest_seconds"]
@@ -67,11 +74,13 @@ class RecordedCurve:
 
     steps: Floats
     losses: Floats
-    """One loss for each step, minimised; NaN if the trial diverged."""
+    """One loss for each step, minimised; NaN if the trial diverged. Policies decide by it."""
     clock: Floats
     """The cost of the trial up to each step."""
     seconds: Floats
     """The recorded seconds; NaN if they are not known."""
+    objectives: Floats
+    """(steps, objectives), all losses; the first column is `losses`."""
 
     def spent(self, column: Floats, point: int) -> float:
         """Return the cost that a point has added to one of the columns above."""
@@ -95,6 +104,14 @@ class CurveTask:
     """The smallest step above 0."""
     last_step: float
     """The largest step."""
+    front: FrontScale | None = None
+    """The losses at the ends of all curves, if there are several objectives."""
+
+    def start_progress(self) -> CurveProgress:
+        """Return the progress of a run that begins."""
+        if self.front is not None:
+            return CoveredVolume(self.front)
+        return BestLoss(LossScale(self.best, self.median))
 
     def levels(self, every: float) -> tuple[float, ...]:
         """Return the recorded steps at, or first after, the multiples of a number of steps."""
@@ -105,11 +122,7 @@ class CurveTask:
 
     def regret(self, loss: float) -> float:
         """Return 0 for the best loss at the end of a curve, 1 for the median or a worse one."""
-        if not math.isfinite(loss):
-            return 1.0
-        if self.median <= self.best:
-            return float(loss > self.best)
-        return float(np.clip((loss - self.best) / (self.median - self.best), 0.0, 1.0))
+        return LossScale(self.best, self.median).regret(loss)
 
 
 def curve_task(experience: Experience, name: str, unit: str = STEPS) -> CurveTask:
@@ -124,7 +137,7 @@ def curve_task(experience: Experience, name: str, unit: str = STEPS) -> CurveTas
             field="task",
             value=name,
         )
-    sign = experience.metrics[0].sign
+    signs = np.array([metric.sign for metric in experience.metrics])
     chosen: dict[int, int] = {}
     for row in np.argsort(curves.lengths, kind="stable"):
         if curves.lengths[row]:
@@ -143,7 +156,8 @@ def curve_task(experience: Experience, name: str, unit: str = STEPS) -> CurveTas
                 field="task",
                 value=name,
             )
-        found.append(RecordedCurve(steps, sign * curves.values[points, 0], clock, seconds))
+        losses = signs * curves.values[points]
+        found.append(RecordedCurve(steps, losses[:, 0], clock, seconds, losses))
     last = max(curve.steps[-1] for curve in found)
     ends = np.array([curve.losses[-1] for curve in found])
     worst = np.nanmax(ends)
@@ -157,6 +171,7 @@ def curve_task(experience: Experience, name: str, unit: str = STEPS) -> CurveTas
         float(np.median(complete)),
         float(min(curve.steps[curve.steps > 0].min(initial=last) for curve in found)),
         float(last),
+        None if len(signs) == 1 else FrontScale.of(np.array([c.objectives[-1] for c in found])),
     )
 
 
@@ -170,8 +185,9 @@ class CurveRun:
     cost: list[float] = field(default_factory=list)
     """The cost when the decision had been carried out, in complete runs."""
     value: list[float] = field(default_factory=list)
-    """The loss that was reached."""
+    """The loss that was reached, of the first objective."""
     best: list[float] = field(default_factory=list)
+    """See `CurveProgress.best`."""
     regret: list[float] = field(default_factory=list)
     suggest_seconds: list[float] = field(default_factory=list)
     steps: list[float] = field(default_factory=list)
@@ -219,7 +235,7 @@ class CurveTuner(Protocol):
     def ask(self) -> list[Suggestion]:
         """Suggest a new configuration, or a paused one that goes on."""
 
-    def tell_step(self, id_: int, step: float, losses: float) -> StepDecision:
+    def tell_step(self, id_: int, step: float, losses: tuple[float, ...] | float) -> StepDecision:
         """Take in a report, and decide whether the trial goes on."""
 
     def tell(self, outcomes: list[Told]) -> None:
@@ -241,7 +257,7 @@ class CurveReplay:
         """{id of a paused trial: its last point}"""
         self._idle = costs.workers
         self._spent = self._steps = self._seconds = 0.0
-        self._best = math.inf
+        self._progress = task.start_progress()
 
     def play(self) -> CurveRun:
         """Spend the budget."""
@@ -294,30 +310,31 @@ class CurveReplay:
     def _report(self, event: _Event) -> None:
         """Take in a step, and go on with the trial or free its worker."""
         suggestion, curve = event.suggestion, self._curve(event.suggestion)
-        loss = float(curve.losses[event.point])
-        if math.isfinite(loss):
-            self._best = min(self._best, loss)
+        every = curve.objectives[event.point].tolist()
+        losses = every[0] if len(every) == 1 else tuple(every)
+        self._progress.take(curve.objectives[event.point])
         is_last = event.point == len(curve.steps) - 1
-        decided = self._optimizer.tell_step(suggestion.id, float(curve.steps[event.point]), loss)
+        step = float(curve.steps[event.point])
+        decided = self._optimizer.tell_step(suggestion.id, step, losses)
         if is_last:
-            status = Status.DONE if math.isfinite(loss) else Status.FAILED
-            self._optimizer.tell([Told(loss, id=suggestion.id, status=status)])
+            status = Status.DONE if all(map(math.isfinite, every)) else Status.FAILED
+            self._optimizer.tell([Told(losses, id=suggestion.id, status=status)])
         elif decided.decision is Decision.CONTINUE:
             self._schedule(event.clock, suggestion, event.point + 1, event.thought)
             return
         elif decided.decision is Decision.PAUSE:
             self._reached[suggestion.id] = event.point
         else:
-            self._optimizer.tell([Told(loss, id=suggestion.id, status=Status.STOPPED)])
-        self._write(loss, event)
+            self._optimizer.tell([Told(losses, id=suggestion.id, status=Status.STOPPED)])
+        self._write(every[0], event)
         self._idle += 1
 
     def _write(self, loss: float, event: _Event) -> None:
         run, complete = self._run, self._task.complete_cost
         run.cost.append(self._spent / complete)
         run.value.append(loss)
-        run.best.append(self._best)
-        run.regret.append(self._task.regret(self._best))
+        run.best.append(self._progress.best)
+        run.regret.append(self._progress.regret)
         run.suggest_seconds.append(event.thought)
         run.steps.append(self._steps)
         run.seconds.append(self._seconds)

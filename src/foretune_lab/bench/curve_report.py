@@ -179,7 +179,7 @@ def _runs_table(suites: Sequence[CurveScores]) -> TextTable:
                 "by eta" if first is None else f"{first:g}",
                 scores.curves.eta,
                 scores.settings.split,
-                scores.settings.objectives[0],
+                ", ".join(scores.settings.objectives),
             )
         )
     heads = ("suite", "tasks", "seeds", "budget", "charged", "workers", "resume cost")
@@ -192,12 +192,21 @@ def _runs_table(suites: Sequence[CurveScores]) -> TextTable:
     )
 
 
+def _measure(scores: CurveScores) -> tuple[str, str]:
+    """Return what regret is, in a word and in a sentence."""
+    if len(scores.settings.objectives) > 1:
+        share = "the share of the hypervolume of all complete runs' front that is missing"
+        return "hypervolume error", f"{share}, of {', '.join(scores.settings.objectives)}"
+    return "regret", "0 is the best possible, 1 the median configuration at its end"
+
+
 def _regret_table(scores: CurveScores) -> TextTable:
+    name, meaning = _measure(scores)
     by_task = np.concatenate([scores.by_task, scores.areas.mean(axis=2)[..., None]], axis=2)
     return TextTable(
         f"{scores.settings.suite}-regret",
-        f"{scores.settings.suite}: regret after {UNITS[scores.against]} (lower is better: 0 is "
-        "the best possible, 1 the median configuration at its end)",
+        f"{scores.settings.suite}: {name} after {UNITS[scores.against]} (lower is better: "
+        f"{meaning})",
         ("method", *_heads(scores.costs), "area", "seconds"),
         tuple(
             (name, *cells, float(seconds))
@@ -208,7 +217,7 @@ def _regret_table(scores: CurveScores) -> TextTable:
                 strict=True,
             )
         ),
-        f"± 95% confidence, over tasks. Mean over {scores.averaging_note}. Area: mean regret over "
+        f"± 95% confidence, over tasks. Mean over {scores.averaging_note}. Area: mean {name} over "
         "all costs up to the budget. Seconds: the mean time of a decision.",
     )
 
@@ -235,9 +244,9 @@ def _figure(scores: CurveScores) -> "Figure":
             PlotLine(*line)
             for line in zip(scores.grid.methods, band.mean, band.low, band.high, strict=True)
         ],
-        title=f"{scores.settings.suite}: regret against {scores.against}\n"
+        title=f"{scores.settings.suite}: {_measure(scores)[0]} against {scores.against}\n"
         f"(mean over {scores.averaging_note}, 95% confidence)",
-        ylabel="regret (1 is the median configuration)",
+        ylabel=_measure(scores)[1],
         log=True,
         costs=scores.costs,
     )

@@ -42,7 +42,7 @@ class CurveStage:
             )
         target = Target(
             self.experience.space,
-            (self.experience.metrics[0].name,),
+            tuple(metric.name for metric in self.experience.metrics),
             task.configs,
             self.experience.meta_features.get(task.name, {}),
         )

@@ -182,14 +182,6 @@ def _settings(
 
 def _check_curves(experience: Experience, curves: CurveSettings, held: HeldOut) -> None:
     """Refuse tasks that cannot be played on curves, before anything is written."""
-    if len(experience.metrics) > 1:
-        raise UsageError(
-            "a replay on curves has one objective, but got "
-            f"{', '.join(metric.name for metric in experience.metrics)}: choose one of them",
-            rule="one-objective",
-            field="objectives",
-            value=len(experience.metrics),
-        )
     for task in (task for split in held.splits for task in split.test):
         curves.step_range(CurveStage.of(experience, task, curves).task)
 
@@ -206,7 +198,8 @@ def _check_entrant(entrant: Entrant, settings: ReplaySettings, held: HeldOut) ->
             field="method",
             value=name,
         )
-    if len(settings.objectives) > 1 and not chosen.several_objectives:
+    has_one = entrant.step_model is not None or not chosen.several_objectives
+    if len(settings.objectives) > 1 and has_one:
         raise MethodError(
             f"the method '{name}' tunes one objective, but got {', '.join(settings.objectives)}: "
             "choose one of them or another method",

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foretune.experience import Experience
+from foretune.experience import Experience, Metric
+from foretune.experience.curves import build_curves
 from foretune.methods.contracts import Target
 from foretune.methods.stopping import StepRange, make_policy
 from foretune.search import METHODS, Design, Method, Optimizer, method
@@ -21,7 +22,7 @@ from foretune_lab.bench.curve_replay import (
     play_on_curves,
     regret_at,
 )
-from foretune_lab.bench.curve_report import anytime_area
+from foretune_lab.bench.curve_report import anytime_area, report_on_curves
 from foretune_lab.bench.curve_settings import CurveSettings
 from foretune_lab.bench.entrants import find_entrant
 from foretune_lab.bench.replay import replay
@@ -229,11 +230,51 @@ def test_results_are_extended_by_methods_with_equal_costs_only(out: Path) -> Non
 def test_experience_without_curves_is_refused_before_anything_is_written(out: Path) -> None:
     with refuses("no-curves", field="task"):
         run(out, table().with_metrics(["error"]), ["asha"], CurveCosts(1))
-    with refuses("one-objective", field="objectives"):
-        run(out, table(), ["asha"], CurveCosts(1), objectives=["error", "seconds"])
+    with refuses("one-objective", value="dyhpo"):
+        run(out, two_objectives(), ["dyhpo"], CurveCosts(1), objectives=["error", "size"])
     with refuses("step-range"):
         run(out, past([[0.1, 0.2]]), ["asha"], CurveCosts(1), first_step=10.0)
     assert list(out.parent.iterdir()) == []
+
+
+# Several objectives
+
+
+def two_objectives() -> Experience:
+    """One task with three configurations: (error, size) falls and grows with the steps."""
+    x, ends = [0.0, 0.5, 1.0], [(0.1, 3.0), (0.2, 1.0), (0.4, 4.0)]
+    steps = np.arange(1.0, 4.0)
+    points = [[(error + 0.3 / step, size) for step in steps] for error, size in ends]
+    for row, end in zip(points, ends, strict=True):
+        row[-1] = end
+    return Experience.build(
+        CURVE_SPACE,
+        [Metric("error"), Metric("size")],
+        ["t"],
+        np.zeros(3, dtype=int),
+        CURVE_SPACE.from_columns({"x": x}, 3),
+        np.arange(3),
+        np.array(ends),
+        curves=build_curves([3] * 3, np.tile(steps, 3), np.array(points).reshape(-1, 2)),
+    )
+
+
+def test_several_objectives_are_measured_by_the_hypervolume_that_is_missing(out: Path) -> None:
+    """The front is (0.1, 3), (0.2, 1), the reference (0.4, 4): 0.2 x 3 + 0.1 x 1 = 0.7 in all."""
+    found = run(
+        out, two_objectives(), ["random", "asha"], CurveCosts(4), objectives=["error", "size"]
+    )
+    rows = found.rows.query("method == 'random'")
+    task = curve_task(two_objectives(), "t")
+    covered = {0.1: 0.3, 0.2: 0.6, 0.4: 0.0}
+    first = rows.iloc[0]
+    assert task.complete_cost == 3
+    assert first["best"] == pytest.approx(covered[first["value"]])
+    assert first["regret"] == pytest.approx(1 - covered[first["value"]] / 0.7)
+    assert rows["regret"].iloc[-1] == pytest.approx(0.0)
+    assert rows["best"].is_monotonic_increasing
+    report = report_on_curves([found], None, None, figures=False)
+    assert "hypervolume" in report.text
 
 
 # The report
