@@ -68,3 +68,13 @@ def table_with_texts(task, n=120, *, others=True):
         frame.loc[::7, "number"] = np.nan
     frame["y"] = np.where(good, "yes", "no") if task is Task.CLASSIFICATION else good + 0.1 * number
     return Table.of(frame, "y", name="texts", task=task)
+
+
+def noise_frame(task: Task, rows: int = 200) -> pd.DataFrame:
+    """Return numbers that tell nothing about `y`. With this seed no model is better by chance."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(rng.normal(size=(rows, 4)).round(2), columns=list("abcd"))
+    is_class = task is Task.CLASSIFICATION
+    return frame.assign(
+        y=rng.choice(["no", "yes"], rows) if is_class else rng.normal(size=rows).round(2)
+    )

@@ -11,12 +11,14 @@ import pytest
 from foretune._base.time_budget import TimeBudget
 from foretune.automl.baseline import baseline_member
 from foretune.automl.estimators.fitted_pipeline import Member
+from foretune.automl.estimators.plain_linear import PlainLinearModel
 from foretune.automl.final_model.model import Model
 from foretune.automl.first_model import FirstModel, FirstModelKeeper, call_within, fit_first_model
 from foretune.automl.plan import LEAST_SEARCH_ROWS, FitOptions, FitPlan, make_plan, most_search_rows
+from foretune.tables.table import Table
 from foretune.tables.target import Task
 
-from .samples import mixed_frame, mixed_table
+from .samples import mixed_frame, mixed_table, noise_frame
 
 
 @pytest.fixture(params=list(Task))
@@ -38,7 +40,7 @@ def test_it_is_better_than_the_baseline_and_can_be_opened(plan: FitPlan, tmp_pat
     np.testing.assert_array_equal(Model.open(tmp_path / "m").predict(new), made.model.predict(new))
 
 
-def test_a_pipeline_that_hangs_gives_a_baseline_in_time(plan: FitPlan) -> None:
+def test_a_pipeline_that_hangs_leaves_a_linear_model_in_time(plan: FitPlan) -> None:
     never = threading.Event()
 
     def hang(*_: object, **__: object) -> Member:
@@ -46,12 +48,20 @@ def test_a_pipeline_that_hangs_gives_a_baseline_in_time(plan: FitPlan) -> None:
         raise TimeoutError
 
     began = time.monotonic()
-    made = fit_first_model(plan, target=target_of(plan), seconds=0.2, fit=hang)
+    made = fit_first_model(plan, target=target_of(plan), seconds=10.0, fit=hang)
     assert time.monotonic() - began < 30.0
+    assert isinstance(made.model.members[0].pipeline, PlainLinearModel)
+    assert not made.is_baseline
+    never.set()
+
+
+@pytest.mark.parametrize("task", list(Task))
+def test_columns_that_tell_nothing_give_a_baseline(task: Task) -> None:
+    plan = make_plan(Table.of(noise_frame(task), "y", task=task), FitOptions())
+    made = fit_first_model(plan, target="y", seconds=60.0)
     assert made.is_baseline
     assert made.score == made.baseline
-    assert len({str(each) for each in made.model.predict(mixed_frame(20))}) == 1
-    never.set()
+    assert len({str(each) for each in made.model.predict(noise_frame(task, 20))}) == 1
 
 
 @pytest.mark.parametrize("metric", ["r2", "mae"])
@@ -80,10 +90,10 @@ def test_the_model_of_an_earlier_fit_stays_until_it_is_replaced(tmp_path: Path) 
     FirstModelKeeper(path, TimeBudget(60.0)).make(plan, "class")
     before = path.read_bytes()
     later = FirstModelKeeper(path, TimeBudget(60.0))
-    first = later.make(plan, "class")
+    later.make(plan, "class")
     assert (path.read_bytes(), later.is_saved) == (before, False)
-    assert later.make(plan, "class") is first
-    assert later.settle("another table") == (first.model, False)
+    assert later.kept is not None
+    assert later.settle("another table") == (later.kept.model, False)
     assert later.is_saved
 
 
@@ -97,6 +107,30 @@ def test_the_model_of_an_earlier_fit_of_the_same_table_is_not_replaced(tmp_path:
     model, is_earlier = keeper.settle("this table")
     assert is_earlier
     assert model.about == {"task": "this table"}
+
+
+def test_a_linear_model_is_saved_at_once_and_no_guess_replaces_it(tmp_path: Path) -> None:
+    plan = make_plan(mixed_table(Task.CLASSIFICATION), FitOptions())
+    path = tmp_path / "model.foretune"
+    told: list[FirstModel] = []
+    keeper = FirstModelKeeper(path, TimeBudget(60.0), lambda made, *_: told.append(made))
+    keeper.begin(plan, "class")
+    assert isinstance(Model.open(path).members[0].pipeline, PlainLinearModel)
+    noise = Table.of(noise_frame(Task.CLASSIFICATION), "y")
+    keeper.make(make_plan(noise, FitOptions()), "y")
+    assert [made.is_baseline for made in told] == [False]
+    assert keeper.kept is told[0]
+
+
+def test_no_first_model_is_made_without_a_time_or_without_a_file(tmp_path: Path) -> None:
+    plan = make_plan(mixed_table(Task.CLASSIFICATION), FitOptions())
+    for keeper in (
+        FirstModelKeeper(None, TimeBudget(60.0)),
+        FirstModelKeeper(tmp_path / "m", TimeBudget()),
+    ):
+        keeper.begin(plan, "class")
+        keeper.make(plan, "class")
+        assert (keeper.kept, [*tmp_path.iterdir()]) == (None, [])
 
 
 def test_failing_and_slow_functions_return_nothing() -> None:

@@ -13,7 +13,8 @@ from foretune.automl.fit_folder import FitFolder
 from foretune.automl.job import Job
 from foretune.automl.plan import FitOptions
 from foretune.cli.fit import run_job
-from tests.automl.samples import mixed_frame
+from foretune.tables.target import Task
+from tests.automl.samples import mixed_frame, noise_frame
 
 
 @pytest.fixture(autouse=True)
@@ -45,12 +46,17 @@ def test_trials_that_all_fail_leave_the_first_model(foretune, train: Path) -> No
     assert set(pd.read_csv("out.csv")["class"]) <= {"high", "low", "middle"}
 
 
-def test_a_baseline_model_is_saved_and_told_of_if_all_else_fails(train: Path, capsys) -> None:
+@pytest.mark.parametrize("tells_nothing", [False, True])
+def test_a_first_model_is_what_is_left_if_all_pipelines_fail(
+    train: Path, capsys, tells_nothing: bool
+) -> None:
     def fails(*_: object, **__: object) -> Member:
         raise ValueError("no pipeline")
 
+    if tells_nothing:
+        noise_frame(Task.CLASSIFICATION).to_csv(train, index=False)
     job = Job(
-        data=TableFile(train, "class"),
+        data=TableFile(train, "y" if tells_nothing else "class"),
         options=FitOptions(trials=2, seconds=60.0, only=("knn",), method="random", refit=True),
         folder=FitFolder(Path("train-foretune")),
         transfer=False,
@@ -61,9 +67,10 @@ def test_a_baseline_model_is_saved_and_told_of_if_all_else_fails(train: Path, ca
     run_job(job)
     shown = capsys.readouterr().out
     assert "WARNING" in shown
-    assert "baseline" in shown
-    shares = Model.open("train-foretune/model.foretune").predict_proba(mixed_frame(5))
-    assert np.ptp(shares, axis=0).max() == 0.0
+    assert ("baseline" in shown) is tells_nothing
+    new = noise_frame(Task.CLASSIFICATION, 20) if tells_nothing else mixed_frame(20)
+    shares = Model.open("train-foretune/model.foretune").predict_proba(new)
+    assert bool(np.ptp(shares, axis=0).max() == 0.0) is tells_nothing
 
 
 def test_a_wide_table_has_a_model_in_no_time(foretune, tmp_path) -> None:

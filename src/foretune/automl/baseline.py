@@ -4,14 +4,13 @@ import numpy as np
 
 from foretune._base.arrays import Floats
 from foretune.automl.estimators.fitted_pipeline import Member
+from foretune.automl.estimators.plain_linear import constant_model
 from foretune.automl.evaluation import Protocol
 from foretune.automl.metrics import Predictions, divisors, mean, median
 from foretune.tables import Table, Task
 
 BY_SQUARES = ("r2", "rmse")
 """Metrics for which the mean is the best guess; for others it is the median."""
-ONLY_ROOT = 0.9
-"""If a leaf needs this share of the rows, the tree is only a root."""
 RELATIVE = "mape"
 """The metric for which the same error counts more if the target is small."""
 
@@ -46,21 +45,14 @@ def guess(metric: str, learnt: Table, held: Table) -> Predictions:
 
 
 def baseline_member(table: Table, metric: str) -> Member:
-    """Return the guess as a pipeline that a model file can hold: a tree that is only a root."""
-    from sklearn.impute import SimpleImputer
-    from sklearn.pipeline import Pipeline
-    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-
-    columns = SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True)
+    """Return the guess as a model that a file can hold: a linear model that reads no column."""
+    columns = table.x.shape[1]
     if table.task is Task.REGRESSION:
-        root = DecisionTreeRegressor(min_samples_leaf=ONLY_ROOT)
-        y = np.full(len(table), _best_number(metric, table.y, table.weights))
-        return Member({}, Pipeline([("columns", columns), ("estimator", root)]).fit(table.x, y))
+        level = np.array([_best_number(metric, table.y, table.weights)])
+        return Member({}, constant_model(columns, level, is_classifier=False))
     known, codes = np.unique(table.y.astype(np.int64), return_inverse=True)
-    root = DecisionTreeClassifier(min_samples_leaf=ONLY_ROOT)
-    pipeline = Pipeline([("columns", columns), ("estimator", root)])
-    pipeline.fit(table.x, codes, estimator__sample_weight=table.weights)
-    return Member({}, pipeline, tuple(known.tolist()))
+    level = np.log(np.bincount(codes, table.weights))
+    return Member({}, constant_model(columns, level, is_classifier=True), tuple(known.tolist()))
 
 
 def _best_number(metric: str, y: Floats, weights: Floats | None) -> float:

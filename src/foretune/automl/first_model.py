@@ -5,23 +5,24 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from foretune._base.time_budget import TimeBudget
 from foretune.automl.baseline import baseline_member, describe_guess, without_columns
 from foretune.automl.estimators.fitted_pipeline import FitPipeline, Member, refit
+from foretune.automl.estimators.plain_linear import fit_plain_linear
 from foretune.automl.evaluation import for_scorer
-from foretune.automl.final_model.fit import FinalModel
 from foretune.automl.final_model.model import Model
-from foretune.automl.knowledge.default_configs import default_config
 from foretune.automl.metrics import SCORERS
-from foretune.automl.plan import FitPlan
-from foretune.automl.wide_tables import is_wide, linear_config, quick_config
+from foretune.automl.plan import FitPlan, is_wide
 from foretune.errors import UsageError
 from foretune.report.wording import count_text
-from foretune.tables import Table
+from foretune.tables import Table, Task
+
+if TYPE_CHECKING:
+    from foretune.automl.final_model.fit import FinalModel
 
 T = TypeVar("T")
 Fitted: TypeAlias = tuple[Member, float, int]
@@ -33,7 +34,8 @@ MOST_CELLS = 1_000_000
 MOST_WIDE_CELLS = 3_000_000
 """The limit for a wide table is higher, because the model learns from selected columns only."""
 MOST_LINEAR_CELLS = 6_000_000
-"""The most cells that a linear model of a wide table learns from."""
+"""The most cells that a linear model learns from."""
+LINEAR = {"estimator": "linear model"}
 LINEAR_SHARE = 0.4
 """The share of the time of the first model that a linear one may take."""
 LEAST_ROWS = 100
@@ -67,7 +69,7 @@ class FirstModel:
         sign = SCORERS[self.metric].metric.sign
         return sign * (score - self.score) > CLEARLY * abs(self.baseline - score)
 
-    def replace_worse(self, made: FinalModel, metric: str) -> FinalModel:
+    def replace_worse(self, made: "FinalModel", metric: str) -> "FinalModel":
         """Put the first model in place of a final one that is clearly worse."""
         if not self.is_clearly_better(made.best.values[metric]):
             return made
@@ -85,43 +87,63 @@ class FirstModel:
             always = describe_guess(self.metric, self.model.task)
             return f"A baseline model that always predicts {always} ({score})"
         kind = self.model.members[0].config.get("estimator") or "pipeline"
-        return f"A first model, {kind} fitted to {count_text(self.rows, 'row')} ({score})"
+        return f"A first model ({kind}, {count_text(self.rows, 'row')}, {score})"
 
 
 @dataclass
 class FirstModelKeeper:
-    """Makes the first model of a fit with a time limit, once, and keeps it in the model's file.
+    """Makes the first model of a fit with a time limit, and keeps it in the model's file.
 
-    If the file holds the model of an earlier fit, that one stays for now: it may be better.
+    It is made in two steps: a linear model at once, and the better one of a linear model and trees
+    when the libraries of trees are loaded. If the file holds the model of an earlier fit, that one
+    stays for now: it may be better.
     """
 
-    path: Path
+    path: Path | None
+    """The file of the model; None if models are not saved, and then none is made."""
     clock: TimeBudget
+    tell: Callable[[FirstModel, float, Path | None], None] = lambda *_: None
+    """The function that is told of each first model, its seconds, and its file if it is saved."""
     fit: FitPipeline = refit
     """The function that fits its pipeline."""
     kept: FirstModel | None = None
     seconds: float = 0.0
-    """The seconds from the start of the command until it was ready."""
+    """The seconds from the start of the command until the kept model was ready."""
     is_saved: bool = False
 
-    def make(self, plan: FitPlan, target: str) -> FirstModel:
-        """Fit the first model by this plan and save it, unless there is one already."""
-        if self.kept is None:
-            seconds = min(
-                max(LEAST_SECONDS, SHARE * self.clock.seconds), 0.5 * self.clock.remaining()
-            )
-            self.kept = fit_first_model(plan, target=target, seconds=seconds, fit=self.fit)
-            if not self.path.exists():
-                self.save()
-            self.seconds = time.monotonic() - self.clock.began
-        return self.kept
+    def begin(self, plan: FitPlan, target: str) -> None:
+        """Fit a linear model by this plan and keep it."""
+        self._keep(plan, target, is_quick=True)
+
+    def make(self, plan: FitPlan, target: str) -> None:
+        """Fit the better one of a linear model and trees by this plan and keep it."""
+        self._keep(plan, target, is_quick=False)
+
+    def _keep(self, plan: FitPlan, target: str, *, is_quick: bool) -> None:
+        if self.path is None or not self.clock.is_limited:
+            return  # No model stands in for the final one.
+        limit = max(LEAST_SECONDS, SHARE * self.clock.seconds)
+        seconds = min(limit, 0.5 * self.clock.remaining())
+        made = fit_first_model(
+            plan, target=target, seconds=seconds, fit=self.fit, is_quick=is_quick
+        )
+        before = self.kept
+        if before is not None and made.is_baseline and not before.is_baseline:
+            return  # There was too little time for a better one.
+        self.kept = made
+        self.seconds = time.monotonic() - self.clock.began
+        if self.is_saved or not self.path.exists():
+            self.save()
+        if before is None or before.summary != made.summary:
+            path = self.path if self.is_saved else None
+            self.tell(made, self.seconds, path)
 
     def settle(self, task: str) -> tuple[Model, bool]:
         """Return the model that stays in the file, and whether it is that of an earlier fit.
 
         The model of an earlier fit of the same table stays; any other one is replaced.
         """
-        if self.kept is None:
+        if self.kept is None or self.path is None:
             raise ValueError("there is no first model")
         if not self.is_saved:
             try:
@@ -134,37 +156,38 @@ class FirstModelKeeper:
 
     def save(self) -> None:
         """Put the first model into the model's file."""
-        if self.kept is not None:
+        if self.kept is not None and self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.kept.model.save(self.path)
             self.is_saved = True
 
 
 def fit_first_model(
-    plan: FitPlan, *, target: str, seconds: float, fit: FitPipeline = refit
+    plan: FitPlan, *, target: str, seconds: float, fit: FitPipeline = refit, is_quick: bool = False
 ) -> FirstModel:
     """Fit a quick model to some rows of the plan's table; return a baseline model if it is late.
 
-    If the pipeline fails or is worse than the baseline, the result is a baseline model too.
+    If no model is better than the baseline, the result is a baseline model too.
+
+    is_quick: fit a linear model only, which takes no library but NumPy.
     """
     began = time.monotonic()
-    table = _some_rows(plan.table, plan.protocol.seed)
     baseline = without_columns(plan.table, plan.protocol)
-    linear = _fit_linear(plan, LINEAR_SHARE * seconds, fit)
-    left = seconds - (time.monotonic() - began)
-    trees = call_within(left, lambda: _fit(plan, table, _config(plan), fit))
+    linear = call_within(LINEAR_SHARE * seconds, lambda: _fit_linear(plan))
+    left, trees = seconds - (time.monotonic() - began), None
+    if not is_quick:
+        trees = call_within(left, lambda: _fit_trees(plan, fit))
     sign = plan.metric.sign
     better = [each for each in (linear, trees) if each and sign * (each[1] - baseline) < 0.0]
     if better:
         member, score, rows = min(better, key=lambda each: sign * each[1])
-        is_baseline = False
     else:
+        table = _some_rows(plan, MOST_CELLS)
         member, score, rows = baseline_member(table, plan.metric.name), baseline, len(table)
-        is_baseline = True
     model = Model.of(
         plan.table, [member], target=target, metric=plan.metric.name, shares=plan.shares
     )
-    return FirstModel(model, plan.metric.name, score, rows, baseline, is_baseline)
+    return FirstModel(model, plan.metric.name, score, rows, baseline, not better)
 
 
 def call_within(seconds: float, function: Callable[[], T]) -> T | None:
@@ -187,17 +210,33 @@ def call_within(seconds: float, function: Callable[[], T]) -> T | None:
     return found[0] if found else None
 
 
-def _fit_linear(plan: FitPlan, seconds: float, fit: FitPipeline) -> Fitted | None:
-    """Fit a linear model of all columns of a wide table, which takes less than a second.
+def _fit_linear(plan: FitPlan) -> Fitted:
+    """Fit a linear model, which takes less than a second."""
+    return _fit(plan, _some_rows(plan, MOST_LINEAR_CELLS), LINEAR, fit_linear)
 
-    Return None if the table is not wide, the space has no such model, or it takes too long.
-    """
-    features = plan.table.x.shape[1]
-    config = linear_config(plan.space) if is_wide(features) else None
-    if config is None:
-        return None
-    table = plan.table.sample(MOST_LINEAR_CELLS // features, seed=plan.protocol.seed)
-    return call_within(seconds, lambda: _fit(plan, table, config.dicts()[0], fit))
+
+def fit_linear(config: Mapping[str, Any], table: Table, *, seed: int) -> Member:  # noqa: ARG001
+    """Fit a plain linear model to a table, as `refit` fits a pipeline."""
+    x, categorical, weights = table.x, table.categorical, table.weights
+    if table.task is Task.REGRESSION:
+        return Member(dict(config), fit_plain_linear(x, table.y, categorical, weights=weights))
+    known, codes = np.unique(table.y.astype(np.int64), return_inverse=True)
+    model = fit_plain_linear(
+        x, codes.astype(np.float64), categorical, classes=len(known), weights=weights
+    )
+    return Member(dict(config), model, tuple(known.tolist()))
+
+
+def _fit_trees(plan: FitPlan, fit: FitPipeline) -> Fitted:
+    """Fit boosted trees with few settings, or the space's defaults if it has no such trees."""
+    # The libraries of pipelines take seconds to load, and a linear model is saved before.
+    from foretune.automl.knowledge.default_configs import default_config
+    from foretune.automl.wide_tables import quick_config
+
+    wide = is_wide(plan.table.x.shape[1])
+    found = quick_config(plan.space) if wide else default_config(plan.space)
+    config = (plan.space.defaults() if found is None else found).dicts()[0]
+    return _fit(plan, _some_rows(plan, MOST_WIDE_CELLS if wide else MOST_CELLS), config, fit)
 
 
 def _fit(plan: FitPlan, table: Table, config: Mapping[str, Any], fit: FitPipeline) -> Fitted:
@@ -217,15 +256,7 @@ def _parts(table: Table) -> tuple[Any, Any]:
     return np.flatnonzero(~held), np.flatnonzero(held)
 
 
-def _config(plan: FitPlan) -> Mapping[str, Any]:
-    """Return boosted trees with few settings, or the space's defaults if it has no such trees."""
-    wide = is_wide(plan.table.x.shape[1])
-    found = quick_config(plan.space) if wide else default_config(plan.space)
-    return (plan.space.defaults() if found is None else found).dicts()[0]
-
-
-def _some_rows(table: Table, seed: int) -> Table:
-    features = max(1, table.x.shape[1])
-    cells = MOST_WIDE_CELLS if is_wide(features) else MOST_CELLS
-    most = max(LEAST_ROWS, min(MOST_ROWS, cells // features))
-    return table.sample(most, seed=seed)
+def _some_rows(plan: FitPlan, most_cells: int) -> Table:
+    """Draw rows of the plan's table that have at most so many cells."""
+    most = max(LEAST_ROWS, min(MOST_ROWS, most_cells // max(1, plan.table.x.shape[1])))
+    return plan.table.sample(most, seed=plan.protocol.seed)

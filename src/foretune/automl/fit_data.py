@@ -20,6 +20,7 @@ from foretune.tables import (
     read_test_table,
     table_name,
 )
+from foretune.tables.timed_reading import SAMPLES_OF_LARGE_TABLES, USUAL_SIZES
 
 DEMO, DEMO_TARGET = "credit", "risk"
 HELD_OUT = 0.25
@@ -102,7 +103,15 @@ class TableFile:
             use_sample(FitData(sample.table, sample.target, None, sample.notes))
 
         training = read_table_in_time(
-            self.path, self.target, clock, use, task=self.task, roles=self.roles, progress=progress
+            self.path,
+            self.target,
+            clock,
+            use,
+            task=self.task,
+            roles=self.roles,
+            progress=progress,
+            # A test table may be refused, so a model of a small table waits until it is read.
+            sizes=USUAL_SIZES if self.test is None else SAMPLES_OF_LARGE_TABLES,
         )
         if self.test is None:
             return FitData(training.table, training.target, None, training.notes)

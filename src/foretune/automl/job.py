@@ -8,46 +8,41 @@ its events. Whatever ends the search (its budget, Ctrl-C), the best so far becom
 the same job in the same folder goes on where it was.
 """
 
-import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
+from foretune._base.progress import report_every_second
 from foretune._base.time_budget import TimeBudget
 from foretune.automl.estimators.fitted_pipeline import FitPipeline, refit
 from foretune.automl.evaluation import SPLIT_ONCE_FROM
-from foretune.automl.final_model.fit import FinalModelRequest, fit_final_model
 from foretune.automl.first_model import FirstModelKeeper
 from foretune.automl.fit_data import DataSource, FitData
 from foretune.automl.fit_folder import FitFolder
-from foretune.automl.fit_result import FitResult, SearchResult, StandIn
 from foretune.automl.job_listener import SILENT_LISTENER, JobListener
-from foretune.automl.knowledge.memory import Memory
-from foretune.automl.past_suggestions import PastSuggestions, suggest_from_past
+from foretune.automl.out_of_fold import evaluation_fingerprint
 from foretune.automl.plan import FitOptions, FitPlan, make_plan, usual_search_rows
 from foretune.automl.preflight import OtherTargetError, check_ready, check_same_target
-from foretune.automl.search_budget import search_budget
-from foretune.automl.trial_evaluator import InMemoryEvaluator, TableFileEvaluator
-from foretune.automl.trial_events import TrialEvents
-from foretune.automl.trial_search import (
-    TrialExecutor,
-    describe_fit,
-    load_knowledge,
-    load_start_knowledge,
-    run_trials,
-)
+from foretune.automl.worker_libraries import SEARCH_MODULES
 from foretune.errors import UsageError
 from foretune.experience.trial import best_first
 from foretune.run.executor_choice import HERE, ExecutorChoice
 from foretune.run.inline import InlineExecutor
-from foretune.run.study import Study
-from foretune.run.study_identity import OtherStudyError
-from foretune.stores.studies import open_study
 from foretune.tables import Table, fingerprint, task_name
+
+# The modules of the search and of the final model take seconds to load, so the methods below import
+# them. A first model is saved before (decision 035).
+if TYPE_CHECKING:
+    from foretune.automl.final_model.fit import FinalModelRequest
+    from foretune.automl.fit_result import FitResult, SearchResult
+    from foretune.automl.past_suggestions import PastSuggestions
+    from foretune.automl.trial_search import TrialExecutor
+    from foretune.run.study import Study
 
 LEAST_SEARCH_SECONDS = 3.0
 """Worker processes take this long to start, so with less time there would be no trial."""
@@ -84,7 +79,7 @@ class Job:
         """The time that the job has."""
         return TimeBudget.of(self.options.seconds, self.began)
 
-    def run(self, listener: JobListener = SILENT_LISTENER) -> FitResult:
+    def run(self, listener: JobListener = SILENT_LISTENER) -> "FitResult":
         """Search, fit and save the model; return it with its parts.
 
         Raises UsageError if the data or the options do not fit, or if no model can be made.
@@ -94,8 +89,11 @@ class Job:
         with TemporaryDirectory(prefix="foretune-") as made:
             return _JobRun(self, FitFolder(Path(made)), listener).run()
 
-    def suggest(self, length: int, listener: JobListener = SILENT_LISTENER) -> PastSuggestions:
+    def suggest(self, length: int, listener: JobListener = SILENT_LISTENER) -> "PastSuggestions":
         """Return the configurations that past datasets recommend, without running any."""
+        from foretune.automl.past_suggestions import suggest_from_past
+        from foretune.automl.trial_search import describe_fit, load_knowledge
+
         data = self.data.read(TimeBudget(), listener.progress, lambda _: None)
         plan = make_plan(data.table, self.options)
         about = describe_fit(plan, task_name(data.table))
@@ -110,19 +108,20 @@ class _JobRun:
         self._job, self._options, self._listener = job, job.options, listener
         self._folder, self._clock = folder, job.clock
         self._is_saved = job.folder is not None
-        self._first = FirstModelKeeper(folder.model, self._clock, job.fit_pipeline)
+        path = folder.model if self._is_saved else None
+        self._first = FirstModelKeeper(
+            path, self._clock, listener.first_model_ready, job.fit_pipeline
+        )
         self._timings: dict[str, float] = {}
 
-    def run(self) -> FitResult:
+    def run(self) -> "FitResult":
         data = self._job.data.read(self._clock, self._listener.progress, self._use_sample)
         plan = make_plan(data.table, self._options)
         self._check_ready(data)
         self._listener.on_start(plan, data)
         self._make_first_model(plan, data.target)
         if self._first.kept and self._clock.remaining_for_model() < LEAST_SEARCH_SECONDS:
-            about = describe_fit(plan, task_name(data.table))
-            found = SearchResult(plan=plan, options=self._options, about=about)
-            result = self._stand_in(found, NO_SEARCH)
+            result = self._end_without_search(plan, data)
         else:
             self._listener.progress.start("preparing the search", None)
             try:
@@ -141,30 +140,45 @@ class _JobRun:
             check_ready(self._options, self._folder, data, store=self._job.store)
 
     def _use_sample(self, sample: FitData) -> None:
-        """Make the first model of a small sample of a large table."""
+        """Make a quick first model of a first sample of the table."""
         self._check_ready(sample)
         try:
             plan = make_plan(sample.table, self._options)
         except UsageError:
             return  # The whole table may suffice; if not, its own plan will say so.
-        self._make_first_model(plan, sample.target)
+        self._first.begin(plan, sample.target)
 
     def _make_first_model(self, plan: FitPlan, target: str) -> None:
-        """Fit and save a quick model if there is a time to keep, unless there is one already."""
-        if not self._clock.is_limited or not self._is_saved or self._first.kept is not None:
-            return
-        progress = self._listener.progress
-        progress.start("fitting a first model", None)
-        try:
-            made = self._first.make(plan, target)
-        finally:
-            progress.stop()
-        path = self._folder.model if self._first.is_saved else None
-        self._listener.first_model_ready(made, self._first.seconds, path)
+        """Load the libraries of pipelines; fit and save a better first model if one is needed."""
+        with report_every_second(self._listener.progress, "loading libraries"):
+            for module in SEARCH_MODULES:
+                import_module(module)
+        with report_every_second(self._listener.progress, "fitting a first model"):
+            self._first.make(plan, target)
+
+    def _end_without_search(self, plan: FitPlan, data: FitData) -> "FitResult":
+        """Return the result of a fit that has no time for a search."""
+        from foretune.automl.fit_result import SearchResult
+        from foretune.automl.trial_search import describe_fit
+
+        about = describe_fit(plan, task_name(data.table))
+        found = SearchResult(plan=plan, options=self._options, about=about)
+        return self._stand_in(found, NO_SEARCH)
 
     # The search
 
-    def _search(self, plan: FitPlan, data: FitData) -> SearchResult:
+    def _search(self, plan: FitPlan, data: FitData) -> "SearchResult":
+        from foretune.automl.fit_result import SearchResult
+        from foretune.automl.knowledge.memory import Memory
+        from foretune.automl.search_budget import search_budget
+        from foretune.automl.trial_events import TrialEvents
+        from foretune.automl.trial_search import (
+            describe_fit,
+            load_knowledge,
+            load_start_knowledge,
+            run_trials,
+        )
+
         self._listener.search_began(plan, data)
         self._folder.folder.mkdir(parents=True, exist_ok=True)
         task = task_name(data.table)
@@ -215,8 +229,10 @@ class _JobRun:
         )
 
     @contextmanager
-    def _executor(self, plan: FitPlan) -> Iterator[TrialExecutor]:
+    def _executor(self, plan: FitPlan) -> Iterator["TrialExecutor"]:
         """Open the executor that evaluates configurations, on a file or on the table in memory."""
+        from foretune.automl.trial_evaluator import InMemoryEvaluator, TableFileEvaluator
+
         choice, rows = self._job.executor, fingerprint(plan.table)
         predictions = self._predictions(plan)
         averages = self._averages(plan)
@@ -241,14 +257,17 @@ class _JobRun:
         """The folder of out-of-fold predictions; None if the model needs none."""
         if self._options.ensemble == 1 and not self._averages(plan):
             return None
-        return self._folder.predictions(_evaluation_fingerprint(plan))
+        return self._folder.predictions(evaluation_fingerprint(plan.table, plan.protocol))
 
     def _averages(self, plan: FitPlan) -> bool:
         """Return whether the model averages the pipelines of folds, which workers here can keep."""
         choice = self._job.executor
         return plan.averages_folds and (choice is None or choice.is_here)
 
-    def _study(self, plan: FitPlan, table: Table, task: str) -> Study:
+    def _study(self, plan: FitPlan, table: Table, task: str) -> "Study":
+        from foretune.run.study_identity import OtherStudyError
+        from foretune.stores.studies import open_study
+
         rows = len(plan.table)
         # If there is little time, trials have fewer rows or splits. Their study has its own name.
         fewer = "" if rows == usual_search_rows(table) else f" on {rows} rows"
@@ -287,7 +306,7 @@ class _JobRun:
 
     # The model
 
-    def _make_model(self, found: SearchResult, data: FitData) -> FitResult:
+    def _make_model(self, found: "SearchResult", data: FitData) -> "FitResult":
         """Fit the final model and save it; the first model stands in for it if there is none."""
         try:
             return self._fit_and_save(found, data)
@@ -305,7 +324,10 @@ class _JobRun:
             self._listener.on_failure(found, "stopped before it was ready")
             raise
 
-    def _fit_and_save(self, found: SearchResult, data: FitData) -> FitResult:
+    def _fit_and_save(self, found: "SearchResult", data: FitData) -> "FitResult":
+        from foretune.automl.final_model.fit import fit_final_model
+        from foretune.automl.fit_result import FitResult
+
         model_file, metric = self._folder.model, found.plan.metric
         if self._is_saved:
             check_same_target(model_file, data.target)
@@ -325,7 +347,9 @@ class _JobRun:
             self._listener.model_saved(model_file)
         return result
 
-    def _model_request(self, found: SearchResult, data: FitData) -> FinalModelRequest:
+    def _model_request(self, found: "SearchResult", data: FitData) -> "FinalModelRequest":
+        from foretune.automl.final_model.fit import FinalModelRequest
+
         options, has_processes = self._options, self._job.executor is not None
         return FinalModelRequest(
             plan=found.plan,
@@ -346,8 +370,10 @@ class _JobRun:
             fit=self._job.fit_pipeline,
         )
 
-    def _stand_in(self, found: SearchResult, reason: str) -> FitResult:
+    def _stand_in(self, found: "SearchResult", reason: str) -> "FitResult":
         """Leave the first model in the file, or that of an earlier fit of the same table."""
+        from foretune.automl.fit_result import FitResult, StandIn
+
         model, is_earlier = self._first.settle(found.about.task)
         if self._first.kept is None:
             raise ValueError("there is no first model")
@@ -361,13 +387,3 @@ class _JobRun:
             yield
         finally:
             self._timings[what] = time.monotonic() - start
-
-
-def _evaluation_fingerprint(plan: FitPlan) -> str:
-    """Return a fingerprint of the rows and splits, which decide what a configuration predicts.
-
-    The same configurations are tried on many tables, and for several targets of one.
-    """
-    protocol = plan.protocol
-    splits = [protocol.folds, protocol.cross_validated_below, protocol.seed]
-    return sha256(json.dumps([fingerprint(plan.table), *splits]).encode()).hexdigest()[:16]

@@ -28,7 +28,10 @@ class JobListener:
         """The table was read, and the search was planned."""
 
     def first_model_ready(self, first: "FirstModel", seconds: float, path: "Path | None") -> None:
-        """The first model was ready after these seconds. If there is a path, it is saved there."""
+        """A first model was ready after these seconds. If there is a path, it is saved there.
+
+        A model of a sample comes before `on_start`, and a better one may follow.
+        """
 
     def search_began(self, plan: "FitPlan", data: "FitData") -> None:
         """The first trial is about to run."""

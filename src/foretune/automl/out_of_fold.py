@@ -1,5 +1,6 @@
 """Files of out-of-fold predictions: trials write them, and the choice of a blend reads them."""
 
+import json
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -9,6 +10,8 @@ import numpy as np
 
 from foretune._base.arrays import Floats
 from foretune._base.files import replace_file
+from foretune.automl.evaluation import Protocol
+from foretune.tables import Table, fingerprint
 
 
 def save_predictions(folder: Path, config: Mapping[str, Any], predictions: Floats) -> None:
@@ -48,3 +51,12 @@ def predictions_path(folder: Path, config: Mapping[str, Any]) -> Path:
     """Return the file of a configuration's predictions."""
     text = repr(sorted((name, repr(value)) for name, value in config.items()))
     return folder / f"{sha256(text.encode()).hexdigest()[:24]}.npy"
+
+
+def evaluation_fingerprint(table: Table, protocol: Protocol) -> str:
+    """Return a fingerprint of the rows and splits, which decide what a configuration predicts.
+
+    The same configurations are tried on many tables, and for several targets of one.
+    """
+    splits = [protocol.folds, protocol.cross_validated_below, protocol.seed]
+    return sha256(json.dumps([fingerprint(table), *splits]).encode()).hexdigest()[:16]

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -10,15 +11,16 @@ from foretune._base.names import quote_names
 from foretune.automl.evaluation import SPLIT_ONCE_FROM, Protocol
 from foretune.automl.metrics import check_divisible, scorer
 from foretune.automl.spaces import ShippedSpace, load_shipped_space
-from foretune.automl.wide_tables import is_wide
 from foretune.errors import UsageError
 from foretune.experience import Metric
 from foretune.report.wording import count_text
 from foretune.run.budget import Budget
 from foretune.run.executor import Limits
 from foretune.search.seeds import check_seed
-from foretune.space import Space
 from foretune.tables import RowStructureKind, Table, Task
+
+if TYPE_CHECKING:
+    from foretune.space import Space
 
 DEFAULT_TRIALS = 50
 DEFAULT_ENSEMBLE = 25
@@ -59,6 +61,8 @@ Otherwise one misspelt class would leave only half of the rows to learn from."""
 LARGEST_TARGET = 1e30
 """The largest target of a regression. Beyond it, libraries of single precision predict the mean or
 fail."""
+WIDE_COLUMNS = 1_000
+"""A matrix with more columns is wide."""
 EQUAL_TO_TREES = 1e-7
 """Scikit-learn's trees do not split rows whose targets have a variance near 2e-16."""
 
@@ -125,12 +129,13 @@ class FitOptions:
         return Limits(wall_seconds=self.trial_seconds, memory_bytes=self.trial_memory)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FitPlan:
     """The decisions about the search of a table."""
 
     shipped: ShippedSpace
-    space: Space
+    only: tuple[str, ...]
+    """The estimators that the search may use; all if empty."""
     metric: Metric
     protocol: Protocol
     table: Table
@@ -141,6 +146,11 @@ class FitPlan:
     """Whether the model averages the pipelines that trials fit to their folds. They have then seen
     all rows of the table together."""
 
+    @cached_property
+    def space(self) -> "Space":
+        """The space of the search, which is built when it is first needed."""
+        return self.shipped.build(self.only)
+
     @property
     def shares(self) -> tuple[float, ...]:
         """The numbers that probabilities are divided by if a class is rare; otherwise empty."""
@@ -150,6 +160,7 @@ class FitPlan:
 def make_plan(table: Table, options: FitOptions) -> FitPlan:
     """Make the plan for a table."""
     space = _choose_space(table, options.space)
+    space.check(options.only)
     aim = _choose_aim(table, options.metric, space.metrics)
     metric = scorer(aim.metric, table.task).metric
     part = _draw_search_rows(table, options)
@@ -167,11 +178,11 @@ def make_plan(table: Table, options: FitOptions) -> FitPlan:
     ]
     check_divisible(aim.metric, table.y)
     notes += [*_part_notes(table, part), *_rare_notes(table, aim.rare)]
-    chosen = space.build(options.only)
     if not options.only:
         notes += _missing_notes(space)
     averages = not options.refit and len(part) == len(table) and protocol.scores_all_rows(part)
-    return FitPlan(space, chosen, metric, protocol, part, tuple(notes), averages)
+    only = tuple(options.only)
+    return FitPlan(space, only, metric, protocol, part, tuple(notes), averages)
 
 
 def _choose_space(table: Table, name: str | None) -> ShippedSpace:
@@ -226,6 +237,11 @@ def _rare_notes(table: Table, rare: tuple[float, ...]) -> list[str]:
 def _missing_notes(space: ShippedSpace) -> list[str]:
     left_out = space.missing()
     return [f"Without {quote_names(left_out)}: not installed."] if left_out else []
+
+
+def is_wide(columns: int) -> bool:
+    """Return whether a matrix with this many columns is wide."""
+    return columns > WIDE_COLUMNS
 
 
 def most_search_rows(columns: int, seconds: float | None) -> int:

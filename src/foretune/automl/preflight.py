@@ -9,10 +9,8 @@ from foretune.automl.fit_data import FitData
 from foretune.automl.fit_folder import FitFolder
 from foretune.automl.metrics import check_divisible
 from foretune.automl.model_scores import rows_with_target
-from foretune.automl.plan import FitOptions
+from foretune.automl.plan import DEFAULT_METHOD, FitOptions
 from foretune.errors import MissingExtraError, UsageError
-from foretune.search.registry import method
-from foretune.stores.optuna.study import check_store
 
 
 class OtherTargetError(UsageError):
@@ -30,13 +28,18 @@ def check_ready(
 
     It checks the method, the packages, the folder, the store and the test table.
     """
-    method(options.method)
+    if options.method != DEFAULT_METHOD:
+        from foretune.search.registry import method  # takes a second
+
+        method(options.method)
     for package in ("optuna", "skops"):
         # The package is not imported: importing skops takes a second, at the end of the search.
         if find_spec(package) is None:
             raise MissingExtraError(package, "automl", "foretune fit")
     _check_writable(folder.folder)
     if store is not None:
+        from foretune.stores.optuna.study import check_store
+
         check_store(store)
     check_same_target(folder.model, data.target)
     if data.test is not None:

@@ -9,13 +9,15 @@ installed.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from foretune._base.names import suggestion
 from foretune.automl.worker_libraries import OPTIONAL
 from foretune.errors import MissingExtraError, UsageError
-from foretune.space import Space
 from foretune.tables import Task
+
+if TYPE_CHECKING:
+    from foretune.space import Space
 
 Notation: TypeAlias = Mapping[str, Any]
 SHARE = (1e-3, 1.0, "log")
@@ -157,8 +159,10 @@ class ShippedSpace:
     def __reduce__(self) -> tuple[Any, ...]:
         return load_shipped_space, (self.name,)
 
-    def build(self, only: Sequence[str] = ()) -> Space:
+    def build(self, only: Sequence[str] = ()) -> "Space":
         """Build the space, with only some estimators if `only` is not empty."""
+        from foretune.space import Space  # takes a second, and a first model needs no space
+
         self.check(only)
         chosen = {name: of for name, of in self.algorithms().items() if not only or name in only}
         return Space.of({**self.stages, self.choice: chosen}, stages=(*self.stages, self.choice))

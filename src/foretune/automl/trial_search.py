@@ -14,12 +14,13 @@ from foretune.automl.knowledge.fit_journal import FitDescription
 from foretune.automl.knowledge.knowledge import FitKnowledge
 from foretune.automl.knowledge.relevant_experience import is_beyond
 from foretune.automl.metrics import SCORERS
-from foretune.automl.plan import DEFAULT_METHOD, FitOptions, FitPlan
-from foretune.automl.wide_tables import is_wide, opening_of_wide_table
+from foretune.automl.plan import DEFAULT_METHOD, FitOptions, FitPlan, is_wide
+from foretune.automl.wide_tables import opening_of_wide_table
 from foretune.methods.auto.learn import PORTFOLIO_TRIALS
 from foretune.methods.contracts import Prior, Target
 from foretune.run.budget import Budget
 from foretune.run.executor import Executor
+from foretune.run.stopping import StoppedBeforeAnyTrial
 from foretune.run.study import Study
 from foretune.run.tuning_loop import tune
 from foretune.run.watch import SILENT_WATCH, Watch
@@ -33,10 +34,6 @@ TrialExecutor: TypeAlias = Executor[dict[str, Any], dict[str, float]]
 """Runs trials in this process, in worker processes, or on a Ray cluster."""
 Ending: TypeAlias = Literal["trials", "time", "exhausted", "stopped"]
 """The reason why a search ended; `stopped` is Ctrl-C."""
-
-
-class StoppedBeforeAnyTrial(KeyboardInterrupt):
-    """The user pressed Ctrl-C before a trial had ended."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,6 @@ from foretune.automl.knowledge.default_configs import CHOICE, default_config
 from foretune.space import Encoded, Space
 from foretune.space.notation import SEPARATOR
 
-WIDE_COLUMNS = 1_000
-"""A matrix with more columns is wide."""
 REDUCER = "reducer"
 SELECTION = {REDUCER: "select", f"{REDUCER}{SEPARATOR}select{SEPARATOR}share": 0.1}
 """The smallest selection of the shipped spaces."""
@@ -24,18 +22,6 @@ SMALL_TREES: Mapping[str, Mapping[str, float]] = {
     "hist_boosting": {"max_leaf_nodes": 8},
 }
 """Wide tables have few rows for each column: small trees are quicker and overfit less."""
-_LOGISTIC = f"{CHOICE}{SEPARATOR}logistic{SEPARATOR}"
-LINEAR: Mapping[str, Any] = {
-    **{"imputer": "median", "encoder": "one_hot", "scaler": "standard", REDUCER: "none"},
-    f"encoder{SEPARATOR}one_hot{SEPARATOR}max_categories": 16,
-    **{CHOICE: "logistic", f"{_LOGISTIC}C": 0.001, f"{_LOGISTIC}balanced": False},
-}
-"""If each of many columns tells a little, this learns what trees cannot see (decision 024)."""
-
-
-def is_wide(columns: int) -> bool:
-    """Return whether a matrix with this many columns is wide."""
-    return columns > WIDE_COLUMNS
 
 
 def select_columns(configs: Encoded) -> Encoded:
@@ -60,12 +46,6 @@ def quick_config(space: Space) -> Encoded | None:
     for name, value in SMALL_TREES[estimator].items():
         config[f"{CHOICE}{SEPARATOR}{estimator}{SEPARATOR}{name}"] = value
     return select_columns(space.encode([config]))
-
-
-def linear_config(space: Space) -> Encoded | None:
-    """Return a strongly penalised linear model of all columns; None if the space has none."""
-    config = {name: value for name, value in LINEAR.items() if name in space.names}
-    return space.encode([config]) if config.keys() == LINEAR.keys() else None
 
 
 def opening_of_wide_table(space: Space, start: Encoded | None) -> Encoded | None:

@@ -1,4 +1,4 @@
-"""Names the modules that worker processes of a fit need. This module imports nothing."""
+"""Names the modules that the processes of a fit need. This module imports none of them."""
 
 OPTIONAL = ("lightgbm", "xgboost", "catboost")
 """The estimators that need a package of the same name."""
@@ -7,6 +7,14 @@ LIBRARIES = ("sklearn.compose", "sklearn.ensemble", "sklearn.neural_network", *O
 WORKER_MODULES = (
     "foretune.automl.trial_evaluator",
     "foretune.automl.final_model.worker_pool",
+    "foretune.automl.estimators.pipelines",
     *LIBRARIES,
 )
 """The modules that a fork server imports before it forks a worker."""
+SEARCH_MODULES = (
+    "foretune.automl.estimators.pipelines",
+    "foretune.automl.fit_result",
+    "foretune.automl.past_suggestions",
+    "foretune.stores.studies",
+)
+"""The modules of the search and the final model, which take seconds to import."""

@@ -225,9 +225,9 @@ def run_job(job: "Job", mlflow: str | None = None) -> None:
 
     mlflow: the URI under which trials are also logged.
     """
-    from foretune.automl.trial_search import StoppedBeforeAnyTrial
     from foretune.cli.fit_result import tell_result
     from foretune.cli.fit_screen import FitScreen
+    from foretune.run.stopping import StoppedBeforeAnyTrial
 
     with FitScreen(job, mlflow) as screen:
         try:

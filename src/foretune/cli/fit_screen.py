@@ -3,14 +3,13 @@
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 import click
 
 from foretune._base.progress import TerminalProgress
 from foretune.automl.first_model import FirstModel
 from foretune.automl.fit_data import FitData
-from foretune.automl.fit_result import SearchResult
-from foretune.automl.job import Job
 from foretune.automl.job_listener import JobListener
 from foretune.automl.plan import FitPlan
 from foretune.cli.display import display
@@ -19,6 +18,10 @@ from foretune.experience.trial import Trial
 from foretune.integrations.mlflow_log import log_to_mlflow
 from foretune.run.watch import SILENT_WATCH, Watch
 
+if TYPE_CHECKING:
+    from foretune.automl.fit_result import SearchResult
+    from foretune.automl.job import Job
+
 
 class FitScreen(JobListener):
     """Shows the events of a fit. At the end of its `with` statement, the display is removed.
@@ -26,7 +29,7 @@ class FitScreen(JobListener):
     mlflow: the URI under which trials are also logged.
     """
 
-    def __init__(self, job: Job, mlflow: str | None) -> None:
+    def __init__(self, job: "Job", mlflow: str | None) -> None:
         self.progress = TerminalProgress()
         self._data: FitData | None = None
         self.first_model: Path | None = None
@@ -80,10 +83,10 @@ class FitScreen(JobListener):
         """Show the best so far."""
         self._watch.trial_ended(trial)
 
-    def search_ended(self, found: SearchResult) -> None:  # noqa: ARG002
+    def search_ended(self, found: "SearchResult") -> None:  # noqa: ARG002
         """Remove the bar, and wait until MLflow has all trials."""
         self._shown.close()
 
-    def on_failure(self, found: SearchResult, reason: str) -> None:
+    def on_failure(self, found: "SearchResult", reason: str) -> None:
         """Write the report of the trials, although they gave no model."""
         report_failure(self._job, found, self.data, reason)

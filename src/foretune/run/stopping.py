@@ -23,6 +23,10 @@ AGAIN_SECONDS = 0.05
 """After which a dropped exception is raised again: what has dropped it is over by then."""
 
 
+class StoppedBeforeAnyTrial(KeyboardInterrupt):
+    """The user pressed Ctrl-C before a trial had ended."""
+
+
 class _Request:
     """Plain attributes: a handler must not wait for a lock that the code below it holds."""
 

@@ -100,6 +100,10 @@ class ColumnFacts:
         return self.reading.odd_text if self.dtype_name == "string" else ""
 
 
+SEEING_WHICH_HELP = "seeing which texts help"
+"""The name of the step that the second deadline ends, in displays of progress."""
+
+
 @dataclass(frozen=True, slots=True)
 class Deadlines:
     """Moments of the monotonic clock."""

@@ -12,14 +12,13 @@ from foretune._base.freed_memory import return_freed_memory
 from foretune._base.progress import SILENT, Progress
 from foretune._base.time_budget import TimeBudget
 from foretune.errors import UsageError
-from foretune.tables.column_inference import NO_DEADLINES, Deadlines
+from foretune.tables.column_inference import NO_DEADLINES, SEEING_WHICH_HELP, Deadlines
 from foretune.tables.column_roles import ColumnRoles
 from foretune.tables.formats.file_sample import write_sample
 from foretune.tables.formats.reader import bytes_a_row, table_bytes, table_name
 from foretune.tables.reading import MOST_BYTES, TrainingTable, read_table
 from foretune.tables.table import NO_ROLES
 from foretune.tables.target import Task
-from foretune.tables.useful_texts import SEEING_WHICH_HELP
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +26,17 @@ class SampleSizes:
     """The bytes of a table that decide about its first sample."""
 
     small: int = 8 * 2**20
-    """A smaller table is read at once, because a sample of it would hardly be faster."""
-    first: int = 4 * 2**20
-    """The size of the first sample, if its rows are not too few."""
+    """There is always time for all rows of a smaller table."""
+    first: int = 2 * 2**20
+    """The size of the first sample, if its rows are not too few. A table that is not larger is its
+    own first sample."""
+    least: int = 0
+    """A smaller table has no first sample."""
 
 
 USUAL_SIZES = SampleSizes()
+SAMPLES_OF_LARGE_TABLES = SampleSizes(least=USUAL_SIZES.small)
+"""The same if only large tables have a first sample."""
 FIRST_ROWS = 1000
 """The rows in the first sample of a wide table, if they are at most half of the table."""
 READING_SHARE = 0.35
@@ -65,7 +69,8 @@ def read_table_in_time(
 ) -> TrainingTable:
     """Read the table in a file, or a sample of it if there is no time for all of it.
 
-    use_sample: called with a small sample of a large table, before the rest is read.
+    use_sample: called with a first sample, before all rows are read and texts are tested, if there
+        is a time limit.
     """
     path = Path(path)
     size = min(table_bytes(path), MOST_BYTES)
@@ -80,29 +85,31 @@ def read_table_in_time(
         return_freed_memory()  # The data frame is not needed any more.
         return training
 
-    if not clock.is_limited or size < sizes.small:
+    if not clock.is_limited or size < sizes.least:
         return read(path)
     first_bytes = max(sizes.first, min(size // 2, int(FIRST_ROWS * bytes_a_row(path))))
     with TemporaryDirectory(prefix="foretune-") as made:
-        sample = write_sample(path, first_bytes, Path(made))
+        sample = path if size <= first_bytes else write_sample(path, first_bytes, Path(made))
         if sample is None:
-            return read(path)
+            return read(path)  # Its rows cannot be found from the middle of the file.
         progress = stages = _StageTimes(progress)
         small = _read_if_possible(partial(read, columns=FIRST_COLUMNS_SHARE, texts=0.0), sample)
         took, share_read = stages.growing, table_bytes(sample) / table_bytes(path)
         if small is not None:
-            use_sample(_name_sample(small, path, share_read))
+            is_all = sample == path
+            use_sample(small if is_all else _name_sample(small, path, share_read))
         columns = 0 if small is None else small.facts.columns
         expected = max(LEAST_SECONDS, _forecast_seconds(took, columns, share_read))
         share = READING_SHARE * clock.remaining_for_model() / expected
-        if share >= 1.0:
+        if share >= 1.0 or size < sizes.small:
             return read(path)
         if small is not None and share * size < LEAST_GAIN * first_bytes:
             return _name_sample(small, path, share_read)
         larger = write_sample(path, max(first_bytes, int(_round_share(share) * size)), Path(made))
+        training = read(larger or path)
         if larger is None:
-            return read(path)
-        return _name_sample(read(larger), path, table_bytes(larger) / table_bytes(path))
+            return training
+        return _name_sample(training, path, table_bytes(larger) / table_bytes(path))
 
 
 def _deadlines(clock: TimeBudget, columns: float, texts: float) -> Deadlines:

@@ -12,6 +12,7 @@ import numpy as np
 
 from foretune._base.arrays import Bools, Floats, Ints
 from foretune._base.progress import SILENT, Progress, track
+from foretune.tables.column_inference import SEEING_WHICH_HELP
 from foretune.tables.row_structure import (
     FIRST_SCORED,
     RowStructure,
@@ -21,7 +22,6 @@ from foretune.tables.row_structure import (
 )
 from foretune.tables.text_encoder import TextEncoder
 
-SEEING_WHICH_HELP = "seeing which texts help"
 MOST_OTHERS = 100
 """The other columns that the model uses: those that follow the target most closely."""
 LEAST_GAIN = 0.02

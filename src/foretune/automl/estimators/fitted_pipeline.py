@@ -9,7 +9,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from foretune._base.arrays import Floats, Ints
-from foretune.automl.estimators.pipelines import build_pipeline, code_places, weight_arguments
 from foretune.automl.estimators.stepped import LearningRows, StepLimits, configured_steps
 from foretune.automl.estimators.stepped_fit import fit_in_steps, trainer_of
 from foretune.tables import Table, Task
@@ -97,7 +96,14 @@ def refit(
     With neither, some of the rows find the number, and the pipeline then learns from all of them.
     seconds: when an estimator that learns in steps ends, if it is not finished before.
     """
+    # A model that needs no scikit-learn is fitted and opened without importing it.
     from sklearn import config_context
+
+    from foretune.automl.estimators.pipelines import (
+        build_pipeline,
+        code_places,
+        weight_arguments,
+    )
 
     if rows is None and validation is not None:
         rows = np.setdiff1d(np.arange(len(table)), validation)

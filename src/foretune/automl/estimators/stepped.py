@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from foretune._base.arrays import Floats
-from foretune.space.notation import SEPARATOR
 
 SEPARATED = 5e-4
 """The least gain in the log loss, as a share of the loss after the first step."""
@@ -138,6 +137,8 @@ class StepTrainer(ABC):
 
 def configured_steps(config: Mapping[str, Any]) -> int | None:
     """Return the number of steps that a configuration of an earlier version fixes."""
+    from foretune.space.notation import SEPARATOR  # loads ConfigSpace, which takes a second
+
     stage = f"{ESTIMATOR}{SEPARATOR}{config.get(ESTIMATOR)}{SEPARATOR}"
     found = [config[stage + name] for name in STEP_NAMES if stage + name in config]
     return int(found[0]) if found else None

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from foretune._base.arrays import Floats
 from foretune.automl.estimators.fitted_pipeline import Member
-from foretune.automl.final_model.model_file import read_header, read_model, write_model
+from foretune.automl.estimators.plain_linear import PlainLinearModel, from_plain, to_plain
+from foretune.automl.final_model.model_file import LINEAR, read_header, read_model, write_model
 from foretune.automl.metrics import choose_classes
 from foretune.errors import UsageError
 from foretune.tables import MARKS, LabelKind, Schema, Table, Task
@@ -149,12 +150,11 @@ class Model:
             "target_decimal": self.target_decimal,
             "metric": self.metric,
             "about": self.about,
-            "members": [
-                {"config": each.config, "known": list(each.known), "weight": each.weight}
-                for each in self.members
-            ],
+            "members": [_plain_member(member) for member in self.members],
         }
-        write_model(Path(path), about, [member.pipeline for member in self.members])
+        pipelines = [member.pipeline for member in self.members]
+        others = [each for each in pipelines if not isinstance(each, PlainLinearModel)]
+        write_model(Path(path), about, others)
 
     @staticmethod
     def read_header(path: str | Path) -> dict[str, Any]:
@@ -166,10 +166,7 @@ class Model:
         """Open a file that `save` has written, and refuse any other file."""
         about, pipelines = read_model(Path(path))
         try:
-            members = tuple(
-                Member(each["config"], pipeline, tuple(each["known"]), float(each["weight"]))
-                for each, pipeline in zip(about["members"], pipelines, strict=True)
-            )
+            members = _members(about["members"], pipelines)
             model = cls(
                 Schema.from_list(about["columns"]),
                 Task(about["task"]),
@@ -213,3 +210,23 @@ class Model:
         empty = np.full((1, len(self.schema.features)), np.nan)
         for member in self.members:
             member.predict(empty)
+
+
+def _plain_member(member: Member) -> dict[str, Any]:
+    """Return a member as plain values for JSON, with its pipeline if that is a linear model."""
+    plain = {"config": member.config, "known": list(member.known), "weight": member.weight}
+    is_linear = isinstance(member.pipeline, PlainLinearModel)
+    return {**plain, LINEAR: to_plain(member.pipeline)} if is_linear else plain
+
+
+def _members(plain: Sequence[Mapping[str, Any]], pipelines: Sequence[Any]) -> tuple[Member, ...]:
+    """Return members of linear models, and of pipelines in the order of the other members."""
+    left, members = iter(pipelines), []
+    for each in plain:
+        known = tuple(each["known"])
+        linear = each.get(LINEAR)
+        pipeline = next(left) if linear is None else from_plain(linear, classes=len(known))
+        members.append(Member(each["config"], pipeline, known, float(each["weight"])))
+    if next(left, None) is not None:
+        raise ValueError("a pipeline belongs to no member")
+    return tuple(members)

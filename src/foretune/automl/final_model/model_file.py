@@ -1,5 +1,7 @@
 """Writes and reads model files: a skops archive of pipelines with a JSON header.
 
+Linear models are in the header, so a file without other pipelines needs no skops.
+
 A file is checked before any object is made of it: its size when unpacked, the names of its
 entries, the JSON, and the types of all objects. Nothing is unpickled or unpacked to disk.
 """
@@ -20,7 +22,6 @@ from foretune._base.names import quote_names
 from foretune.automl.final_model.boosters import check_boosters, may_hold_boosters
 from foretune.automl.final_model.packed_forest import pack_forests, unpack_forests
 from foretune.automl.final_model.skops_library import load_skops
-from foretune.automl.final_model.trusted_types import TYPES, check_indices, strangers
 from foretune.automl.model_refusal import WRITTEN_BY_FIT, check_model_exists, refuse_model
 from foretune.errors import UsageError
 
@@ -28,7 +29,10 @@ ENTRY = "foretune.json"
 DESCRIPTION = "schema.json"
 """The entry in which skops describes the objects of an archive."""
 KIND = "foretune model"
-VERSION = 1
+VERSION = 2
+"""A file that has pipelines only, as all files before, has version 1."""
+LINEAR = "linear"
+"""The part of a member in the header that holds a linear model."""
 SMALLER = "blend fewer pipelines, or choose other estimators"
 OLDEST_PROTOCOL = 2
 """The oldest protocol of skops that is accepted; earlier ones make skops run code for old files."""
@@ -118,9 +122,12 @@ def write_model(
 ) -> None:
     """Write a model file in one step; `about` must be JSON.
 
+    pipelines: those of the members that have no linear model in `about`.
     is_private: it is a part of a fit, which only the owner may read, and which is written quickly.
     """
-    header = {"kind": KIND, "version": VERSION, "packages": _packages(), "model": dict(about)}
+    has_linear = any(LINEAR in member for member in about.get("members", ()))
+    version = VERSION if has_linear else VERSION - 1
+    header = {"kind": KIND, "version": version, "packages": _packages(), "model": dict(about)}
     try:
         text = json.dumps(header, allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError) as error:
@@ -134,16 +141,22 @@ def write_model(
     if _expands_too_much(_entries(content), len(content.getbuffer())):
         content = _archive(text, pipelines, zipfile.ZIP_STORED)
     _check_entries(path, _entries(content), len(content.getbuffer()), LARGEST)
-    with zipfile.ZipFile(content) as archive:
-        _check_opens_again(archive)
+    if pipelines:
+        with zipfile.ZipFile(content) as archive:
+            _check_opens_again(archive)
     replace_file(path, lambda temporary: _write(temporary, content), is_private=is_private)
 
 
 def read_model(path: Path, largest: Size = LARGEST) -> tuple[dict[str, Any], list[Any]]:
     """Read a file that `write_model` has written, and refuse any other file."""
-    skops = load_skops()
     content = _content(path, largest)
     header = _header(path, content)
+    if not _has_pipelines(content):
+        return header["model"], []
+    from foretune.automl.final_model.trusted_types import TYPES, check_indices
+
+    skops = load_skops()
+    content = _checked_pipelines(path, content)
     try:
         pipelines = skops.load(io.BytesIO(content), trusted=sorted(TYPES))
         if not isinstance(pipelines, list):
@@ -170,7 +183,8 @@ def read_header(path: Path) -> dict[str, Any]:
 
 def _archive(text: str, pipelines: Sequence[Any], compression: int) -> io.BytesIO:
     content = io.BytesIO()
-    load_skops().dump(pack_forests(list(pipelines)), content, compression=compression)
+    if pipelines:
+        load_skops().dump(pack_forests(list(pipelines)), content, compression=compression)
     with zipfile.ZipFile(content, "a", compression=compression) as archive:
         archive.writestr(ENTRY, text)
     return content
@@ -195,12 +209,24 @@ def _write(path: Path, content: io.BytesIO) -> None:
 
 
 def _content(path: Path, largest: Size) -> bytes:
-    """Return the bytes of an archive after checking its size and content."""
+    """Return the bytes of an archive after checking its size and entries."""
     check_model_exists(path)
     if path.stat().st_size > largest.whole:
         refuse_model(path, "is larger than a model can be", "name another file")
     content = path.read_bytes()
     _check_archive(path, content, largest)
+    return content
+
+
+def _has_pipelines(content: bytes) -> bool:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return archive.namelist() != [ENTRY]
+
+
+def _checked_pipelines(path: Path, content: bytes) -> bytes:
+    """Return the bytes of an archive after checking the types of its pipelines."""
+    from foretune.automl.final_model.trusted_types import strangers
+
     content = _with_current_modules(content, path)
     description = _entry(path, content, DESCRIPTION)
     found = strangers(description)
