@@ -36,7 +36,7 @@ from foretune.run.inline import InlineExecutor
 from foretune.tables import Table, fingerprint, task_name
 
 # The modules of the search and of the final model take seconds to load, so the methods below import
-# them. A first model is saved before (decision 035).
+# them. A first model is saved before (decision 036).
 if TYPE_CHECKING:
     from foretune.automl.final_model.fit import FinalModelRequest
     from foretune.automl.fit_result import FitResult, SearchResult

@@ -1,7 +1,7 @@
 """A penalised linear model in plain NumPy, which needs no other library to learn or to predict.
 
 Importing scikit-learn takes longer than a fit of ten seconds may wait for its first model
-(decision 035). Each column of numbers becomes a broken line with three bends, each frequent
+(decision 036). Each column of numbers becomes a broken line with three bends, each frequent
 category a column of its own. The penalty is the one with the least leave-one-out error, which has a
 closed form.
 """
