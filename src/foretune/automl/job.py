@@ -174,6 +174,7 @@ class _JobRun:
         from foretune.automl.trial_events import TrialEvents
         from foretune.automl.trial_search import (
             describe_fit,
+            let_families_compete,
             load_knowledge,
             load_start_knowledge,
             run_trials,
@@ -195,6 +196,7 @@ class _JobRun:
                     about.meta_features,
                     progress=self._listener.progress,
                 )
+                known = let_families_compete(known, plan, self._options, knowledge)
             budget = search_budget(
                 plan,
                 self._options,

@@ -1,7 +1,7 @@
 """Runs the search of a fit: loads the knowledge that it starts from, then runs its trials."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
@@ -9,7 +9,9 @@ import numpy as np
 
 from foretune._base.progress import SILENT, Progress
 from foretune.automl.equivalent_configs import PipelineEquivalence
+from foretune.automl.family_choice import FamilyContest, FamilyOptimizer
 from foretune.automl.knowledge.default_configs import default_config
+from foretune.automl.knowledge.family_opening import families_of, open_families
 from foretune.automl.knowledge.fit_journal import FitDescription
 from foretune.automl.knowledge.knowledge import FitKnowledge
 from foretune.automl.knowledge.relevant_experience import is_beyond
@@ -45,6 +47,8 @@ class StartKnowledge:
     """The first configurations; None if the method chooses them itself."""
     meta_features: Mapping[str, float]
     """The meta-features of the table."""
+    families: tuple[str, ...] = ()
+    """The families of estimators that compete for the time; empty if the method alone chooses."""
 
 
 def describe_fit(plan: FitPlan, task: str) -> FitDescription:
@@ -84,6 +88,22 @@ def load_start_knowledge(
     # The first trials run while the prior is loaded, if they do not depend on it.
     prior = load() if start is None else EarlyPrior(start, load)
     return StartKnowledge(prior, start, meta_features)
+
+
+def let_families_compete(
+    known: StartKnowledge, plan: FitPlan, options: FitOptions, knowledge: FitKnowledge | None
+) -> StartKnowledge:
+    """Let the default method begin with one configuration of each family of estimators."""
+    if options.method != DEFAULT_METHOD:
+        return known
+    first = open_families(plan, knowledge, known.meta_features)
+    if first is None:
+        return known
+    start = first
+    if known.start is not None and known.start.space == first.space:
+        start = Encoded.concat([first, known.start])
+        start = start.take(start.first_occurrences())
+    return replace(known, start=start, families=families_of(plan))
 
 
 def opening_configs(
@@ -127,7 +147,18 @@ def run_trials(
     is_hurried = options.seconds is not None and options.method == DEFAULT_METHOD
     if is_hurried and is_wide(plan.table.x.shape[1]):
         start = opening_of_wide_table(plan.space, start)
-    optimizer = Optimizer(target, chosen, known.prior, seed=options.seed, start=start)
+    seed = options.seed
+    if known.families and start is not None:
+        optimizer: Optimizer = FamilyOptimizer(
+            FamilyContest(plan, known.families, study.trials),
+            target,
+            chosen,
+            known.prior,
+            seed=seed,
+            start=start,
+        )
+    else:
+        optimizer = Optimizer(target, chosen, known.prior, seed=seed, start=start)
     try:
         ending: Ending = tune(study, optimizer, executor, budget, watch=watch)
     except KeyboardInterrupt:

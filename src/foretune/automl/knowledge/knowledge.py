@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 from foretune._base.progress import SILENT, Progress
 from foretune.automl.knowledge.bundle import SHIPPED, Bundle, SpaceLessons, StoredPrior
@@ -19,6 +20,7 @@ from foretune.automl.knowledge.relevant_experience import (
     Recommendation,
     by_metric,
     recommend_configs,
+    recommend_each_algorithm,
     select_comparable,
     stand_in,
 )
@@ -209,6 +211,14 @@ class FitKnowledge:
         This is like `portfolio`, but datasets that are similar to the table count more.
         """
         return recommend_configs(select_comparable(self._required_experience), k, features)
+
+    def recommend_each_algorithm(
+        self, choice: str, features: Mapping[str, float]
+    ) -> dict[str, tuple[dict[str, Any], float]]:
+        """Return for each algorithm its best configuration on similar datasets, and its seconds."""
+        return recommend_each_algorithm(
+            select_comparable(self._required_experience), choice, features
+        )
 
     def _find_priors(self, method: Method) -> Iterator[tuple[BundleShelf, StoredPrior]]:
         """Yield the files of a method's priors: those by the metric first, then by its stand-in."""

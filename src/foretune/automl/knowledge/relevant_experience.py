@@ -5,6 +5,7 @@ It selects by the metric, by what the tasks have tried, and by how similar and h
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
@@ -138,6 +139,29 @@ def recommend_configs(
     return Recommendation(
         configs, places, picks.losses, _seconds(experience, table, weights, configs)
     )
+
+
+def recommend_each_algorithm(
+    experience: Experience, choice: str, features: Mapping[str, float]
+) -> dict[str, tuple[dict[str, Any], float]]:
+    """Return for each algorithm its best configuration on similar datasets, and its seconds.
+
+    choice: the hyperparameter that chooses the algorithm. The seconds are NaN if unknown.
+    """
+    table = loss_table(experience, NORMALISATION)
+    table = table.select_common() if table.has_common_configs else table
+    weights = task_similarity(experience.only(table.tasks), features)
+    places = weights @ missing_as_worst(table.losses).astype(np.float64)
+    configs = table.configs.dicts()
+    best: dict[str, int] = {}
+    for row in np.argsort(places, kind="stable").tolist():
+        best.setdefault(str(configs[row][choice]), row)
+    rows = list(best.values())
+    seconds = _seconds(experience, table, weights, table.configs.take(rows))
+    return {
+        name: (configs[row], float(took))
+        for (name, row), took in zip(best.items(), seconds, strict=True)
+    }
 
 
 def _seconds(experience: Experience, table: LossTable, weights: Floats, configs: Encoded) -> Floats:
