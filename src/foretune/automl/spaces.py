@@ -167,7 +167,7 @@ class ShippedSpace:
         chosen = {name: of for name, of in self.algorithms().items() if not only or name in only}
         return Space.of({**self.stages, self.choice: chosen}, stages=(*self.stages, self.choice))
 
-    def families(self, space: Space) -> tuple[str, ...]:
+    def families(self, space: "Space") -> tuple[str, ...]:
         """Return the estimators among which a part of this space chooses."""
         chosen = next(each for each in space.parameters if each.name == self.choice)
         return tuple(str(name) for name in self.algorithms() if name in chosen.choices)
