@@ -8,11 +8,13 @@ WORKER_MODULES = (
     "foretune.automl.trial_evaluator",
     "foretune.automl.final_model.worker_pool",
     "foretune.automl.estimators.pipelines",
+    "foretune.automl.estimators.stepped_fit",
     *LIBRARIES,
 )
 """The modules that a fork server imports before it forks a worker."""
 SEARCH_MODULES = (
     "foretune.automl.estimators.pipelines",
+    "foretune.automl.estimators.stepped_fit",
     "foretune.automl.fit_result",
     "foretune.automl.past_suggestions",
     "foretune.stores.studies",

@@ -131,9 +131,10 @@ def test_a_model_file_of_it_is_opened_without_other_libraries(task: Task, tmp_pa
     frame = mixed_frame(20, seed=4)
     np.testing.assert_array_equal(Model.open(tmp_path / "m").predict(frame), model.predict(frame))
     code = (
-        "import sys; from foretune.automl.final_model.model import Model; "
+        "import sys, foretune.automl.job, foretune.cli.fit_screen; "
+        "from foretune.automl.final_model.model import Model; "
         f"Model.open({str(tmp_path / 'm')!r}); "
-        "print([name for name in ('sklearn', 'scipy.stats', 'skops') if name in sys.modules])"
+        "print([n for n in ('sklearn', 'scipy', 'skops', 'ConfigSpace') if n in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

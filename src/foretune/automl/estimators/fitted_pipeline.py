@@ -10,7 +10,6 @@ import numpy as np
 
 from foretune._base.arrays import Floats, Ints
 from foretune.automl.estimators.stepped import LearningRows, StepLimits, configured_steps
-from foretune.automl.estimators.stepped_fit import fit_in_steps, trainer_of
 from foretune.tables import Table, Task
 
 
@@ -35,6 +34,8 @@ class Member:
         if self.steps is None:
             return self
         from sklearn.pipeline import Pipeline
+
+        from foretune.automl.estimators.stepped_fit import trainer_of
 
         *before, (name, estimator) = self.pipeline.steps
         trainer = trainer_of(estimator)
@@ -104,6 +105,7 @@ def refit(
         code_places,
         weight_arguments,
     )
+    from foretune.automl.estimators.stepped_fit import fit_in_steps, trainer_of
 
     if rows is None and validation is not None:
         rows = np.setdiff1d(np.arange(len(table)), validation)
