@@ -32,6 +32,7 @@ def test_every_method_names_known_parts() -> None:
         ("dre-ri", "random", 5, "own"),
         ("deeppipe-ri", "random", 5, "ei"),
         ("latent-cash", "per-algorithm", 2, "ei"),
+        ("latent-cash-first", "per-algorithm", 2, "ei"),
         ("latent-cash-random", "per-algorithm", 2, "ei"),
         ("latent-cash-ri", "per-algorithm", 2, "ei"),
         ("bandit-bo", "per-algorithm", 2, "ei"),

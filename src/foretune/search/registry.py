@@ -229,6 +229,14 @@ _OWN_METHODS: dict[str, Method] = {
             needs_experience=True,
         ),
         Method(
+            "latent-cash-first",
+            "latent-cash, pre-trained on the one past task that meta-features rank first",
+            lazy_learner(_LATENT, "latent_cash_first"),
+            design=Design("per-algorithm", 2),
+            needs_experience=True,
+            needs_meta_features=True,
+        ),
+        Method(
             "latent-cash-random",
             "latent-cash, pre-trained on a random past task, an ablation",
             lazy_learner(_LATENT, "latent_cash_random"),

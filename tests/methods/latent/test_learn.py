@@ -12,7 +12,12 @@ from foretune.methods.latent.embedding import AlgorithmEmbedding, random_stack
 from foretune.methods.latent.learn import LatentPrior, _draw_sources, pretrain, steps_for
 from foretune.methods.latent.model import ChoosingSurrogate, LatentSurrogate, latent_surrogate
 from foretune.methods.latent.sources import MetaFeatures
-from foretune.methods.latent.variants import latent_cash, latent_cash_random, latent_cash_ri
+from foretune.methods.latent.variants import (
+    latent_cash,
+    latent_cash_first,
+    latent_cash_random,
+    latent_cash_ri,
+)
 from foretune.search import Optimizer, Told, method
 from foretune.space import Encoded, Space
 from foretune.space.algorithms import Algorithms
@@ -99,6 +104,19 @@ def test_preferences_are_shares_of_the_sources(prior: LatentPrior) -> None:
     ranked = replace(prior, ranker=Scores())
     found = ranked.preferences(Target(SPACE, meta_features={"optimum": 0.75}))
     assert found.tolist() == [0.375, 1.0, 0.375, 0.75]
+
+
+def test_as_published_the_ranking_model_alone_chooses(prior: LatentPrior, tmp_path: Path) -> None:
+    """Its first source gives the embedding, and no other lends a bowl, whatever trials say."""
+    alone = replace(prior, kind=latent_cash_first().kind, one_source=True)
+    described = Target(SPACE, meta_features={"optimum": 0.75})
+    surrogate = alone.surrogate(described)
+    assert isinstance(surrogate, LatentSurrogate)
+    first = int(np.argmax(prior.preferences(described)))
+    assert surrogate.embedding is prior.embeddings[first]
+    assert surrogate.beside(SPACE.sample(3, seed=0)).shape == (3, 0)
+    alone.save(tmp_path / "prior")
+    assert latent_cash_first().load(tmp_path / "prior").one_source
 
 
 def test_another_space_is_refused(prior: LatentPrior) -> None:

@@ -44,12 +44,17 @@ class LatentPrior(Prior):
     meta_features: MetaFeatures
     ranker: Ranker | None
     """None if the sources have no meta-features, or are too few."""
+    one_source: bool = False
+    """Whether the ranking model alone chooses the one source, before any trial, as published."""
 
     def surrogate(self, target: Target) -> Surrogate:
         """Return a surrogate that chooses sources by the first trials and by meta-features."""
         check_space(self.space, target)
         if len(self.embeddings) == 1:
             return latent_surrogate(self.embeddings[0], target)
+        if self.one_source:
+            first = int(np.argmax(self.preferences(target)))
+            return latent_surrogate(self.embeddings[first], target)
         return ChoosingSurrogate(self.embeddings, self.preferences(target), target)
 
     def preferences(self, target: Target) -> Floats:
@@ -86,6 +91,8 @@ class LatentLearner(Learner):
 
     kind: str
     most_sources: int = MOST_SOURCES
+    one_source: bool = False
+    """Whether priors use the first source of the ranking model alone."""
     pretrain: Callable[..., AlgorithmEmbedding] = field(default_factory=lambda: pretrain)
 
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> LatentPrior:
@@ -105,7 +112,9 @@ class LatentLearner(Learner):
         ranker = None
         if len(tasks) >= LEAST_RANKED and meta_features.names:
             ranker = fit_ranker(embeddings, tasks, experience.configs, meta_features, seed=seed)
-        return LatentPrior(self.kind, experience.space, embeddings, meta_features, ranker)
+        return LatentPrior(
+            self.kind, experience.space, embeddings, meta_features, ranker, self.one_source
+        )
 
     def load(self, path: Path) -> LatentPrior:
         """Read saved embeddings."""
@@ -127,6 +136,7 @@ class LatentLearner(Learner):
             embeddings,
             MetaFeatures(tuple(meta["meta_features"]), table),
             Ranker.read(text) if text else None,
+            self.one_source,
         )
 
 

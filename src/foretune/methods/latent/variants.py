@@ -8,6 +8,11 @@ def latent_cash() -> LatentLearner:
     return LatentLearner("foretune-latent-cash")
 
 
+def latent_cash_first() -> LatentLearner:
+    """The choice of the paper: the source that the ranking model puts first, and no other."""
+    return LatentLearner("foretune-latent-cash-first", one_source=True)
+
+
 def latent_cash_random() -> LatentLearner:
     """The ablation of section 5.3 without a ranking model: one source at random."""
     return LatentLearner("foretune-latent-cash-random", most_sources=1)
