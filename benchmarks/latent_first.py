@@ -3,8 +3,8 @@
 All arms use the same pre-trained embeddings, of all past tasks of a split. `first` takes the first
 source of the ranking model, `random` a source drawn for each task and seed, and `panel` is
 `latent-cash` itself. `first:S` takes the first source of a ranking model that was taught another
-score: `spearman`, `early` (the success of the first twenty picks) or `five` (the best of five of the
-thirty first). Pre-training takes minutes: give the same --prior again to use it.
+score: `spearman`, `early` (success of the first twenty picks) or `five` (best of five of the first
+thirty). Pre-training takes minutes: give the same --prior again to use it.
 
 Example: python benchmarks/latent_first.py --experience benchmarks/data/cash.parquet \
     --prior latent.prior --seeds 0,1,2,3,4 --trials 100 --out first.jsonl

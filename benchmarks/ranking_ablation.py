@@ -3,6 +3,7 @@
 There are 5 folds of tasks and a line of JSON for each run, so an interrupted ablation goes on where
 it stopped (`ranking_claims.py` draws them). `dre` has meta-learning (M), fine-tuning (T) and
 meta-features (F), `dre-ri` only fine-tuning, `no-M` the meta-features of an untrained deep set too.
+`dre-paper` and `dre-ri-paper` have the paper's fine-tuning, ranks, acquisition and initial design.
 The numbers are the normalised regret of the incumbent (0 the pool's best, 1 its median) after some
 trials, and the average rank of each variant among all.
 
@@ -14,7 +15,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jax
@@ -24,7 +25,7 @@ from scipy.stats import rankdata
 
 from foretune._base.progress import SILENT, Progress
 from foretune.experience import Experience, k_fold
-from foretune.methods.contracts import Prior, Surrogate, Target
+from foretune.methods.contracts import Posterior, Prior, Surrogate, Target
 from foretune.methods.ranking.ensemble import random_ensemble
 from foretune.methods.ranking.learn import RandomLearner, RandomPrior, RankingLearner
 from foretune.methods.ranking.model import RankingPrior, RankingSettings, RankingSurrogate
@@ -32,12 +33,28 @@ from foretune.methods.ranking.variants import dre, dre_ri
 from foretune.numerics.networks import Layers
 from foretune.numerics.ranking import LOSSES
 from foretune.numerics.training import Layer, advance, as_arrays, bucket, jax_layers, start_descent
-from foretune.search import METHODS, Method, Optimizer, Told
+from foretune.search import METHODS, Design, Method, Optimizer, Told
+from foretune.search.acquisition import ACQUISITIONS, Acquisition
+from foretune.space import Encoded
 from foretune_lab.bench.metrics import best_so_far
 from foretune_lab.bench.pools import TaskPool, pool_of
 
 FOLDS, EPOCHS = 5, 1000
+RATE, RANDOM_RATE = 1e-3, 2e-2
+"""The rates of fine-tuning meta-learnt and random weights; the paper names the second one."""
 REPORTED = (5, 10, 25, 50)
+BETA = 1.0
+"""The weight of the standard deviation in the lower confidence bound."""
+
+
+def _bound(posterior: Posterior, x: Encoded, beta: float) -> np.ndarray:
+    """Return the negated lower confidence bound of the rank (m,)."""
+    belief = posterior.predict(x)
+    return beta * belief.std - belief.mean
+
+
+ACQUISITIONS["lcb"] = Acquisition(lambda posterior, x, _: _bound(posterior, x, BETA))
+ACQUISITIONS["average"] = Acquisition(lambda posterior, x, _: _bound(posterior, x, 0.0))
 
 
 def dre_with(
@@ -46,8 +63,11 @@ def dre_with(
     return lambda: replace(dre(), settings=settings, meta_features=meta_features)
 
 
+@dataclass(frozen=True, slots=True)
 class PaperTuning(RankingSurrogate):
-    """Fine-tunes as the paper does: 1,000 epochs of Adam from the meta-learnt weights."""
+    """Fine-tunes as the paper does: 1,000 epochs of Adam from the initial weights."""
+
+    rate: float = RATE
 
     def _tune(self, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> Layers:
         n = len(y)
@@ -56,11 +76,14 @@ class PaperTuning(RankingSurrogate):
         size = bucket(n, least=8)
         inputs = np.pad(self.ensemble.inputs(x, z), ((0, size - n), (0, 0)))
         y, valid = np.pad(y, (0, size - n)), np.arange(size) < n
-        return as_arrays(adam(jax_layers(self.ensemble.scorers), inputs, y, valid))
+        rates = jnp.full(EPOCHS, self.rate, jnp.float32)
+        return as_arrays(adam(jax_layers(self.ensemble.scorers), inputs, y, valid, rates))
 
 
 @jax.jit
-def adam(scorers: list[Layer], inputs: jax.Array, y: jax.Array, valid: jax.Array) -> list[Layer]:
+def adam(
+    scorers: list[Layer], inputs: jax.Array, y: jax.Array, valid: jax.Array, rates: jax.Array
+) -> list[Layer]:
     def loss(scorers: list[Layer], _: jax.Array) -> jax.Array:
         x = jnp.tile(inputs, (len(scorers[0][0]), 1, 1))
         for number, (weights, biases) in enumerate(scorers):
@@ -69,7 +92,6 @@ def adam(scorers: list[Layer], inputs: jax.Array, y: jax.Array, valid: jax.Array
         lost = jax.vmap(LOSSES["list-wise"], in_axes=(0, None, None))(x[:, :, 0], y, valid)
         return jnp.sum(lost) / jnp.sum(valid)
 
-    rates = jnp.full(EPOCHS, 1e-3)
     return advance(loss, start_descent(scorers), rates, rates).params
 
 
@@ -78,16 +100,39 @@ class PaperPrior(RankingPrior):
         return PaperTuning(self.ensemble, self.settings, target.pool)
 
 
+class PaperRandomPrior(RandomPrior):
+    """Random scorers that 1,000 epochs at the paper's rate train, and a random deep set."""
+
+    def surrogate(self, target: Target) -> Surrogate:
+        ensemble = random_ensemble(target.space.width, seed=self.seed, meta_features=True)
+        return PaperTuning(ensemble, self.settings, target.pool, RANDOM_RATE)
+
+
+class PaperRandomLearner(RandomLearner):
+    def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> Prior:
+        del experience, progress
+        return PaperRandomPrior(self.kind, seed, self.settings)
+
+    @staticmethod
+    def make() -> "PaperRandomLearner":
+        return PaperRandomLearner(dre_ri().kind, replace(dre_ri().settings, unit="ranks"))
+
+
 class PaperLearner(RankingLearner):
     def learn_many(
         self, experience: Experience, seeds: Sequence[int], *, progress: Progress
     ) -> list[Prior]:
         priors = dre().learn_many(experience, seeds, progress=progress)
-        return [PaperPrior(p.kind, p.space, p.ensemble, p.settings) for p in priors]
+        return [PaperPrior(p.kind, p.space, p.ensemble, self.settings) for p in priors]
 
     @staticmethod
     def make() -> "PaperLearner":
         return PaperLearner(dre().kind, dre().settings)
+
+    @staticmethod
+    def as_published() -> "PaperLearner":
+        """Return the same with ranks in place of scores, for expected improvement in ranks."""
+        return PaperLearner(dre().kind, replace(dre().settings, unit="ranks"))
 
 
 class UntrainedPrior(RandomPrior):
@@ -132,7 +177,13 @@ def variants() -> dict[str, Method]:
     found |= {name: replace(plain, name=name, learner=make) for name, make in learners.items()}
     found["no-M"] = replace(METHODS["dre-ri"], name="no-M", learner=UntrainedLearner.make)
     found["ranks ei"] = replace(found["ranks"], name="ranks ei", acquisition="ei")
-    for acquisition in ("ei", "thompson"):
+    for name, make in (
+        ("dre-paper", PaperLearner.as_published),
+        ("dre-ri-paper", PaperRandomLearner.make),
+    ):
+        five = Design("random", 5)
+        found[name] = replace(plain, name=name, learner=make, acquisition="ei", design=five)
+    for acquisition in ("ei", "thompson", "lcb", "average"):
         name = f"dre {acquisition}"
         found[name] = replace(plain, name=name, acquisition=acquisition)
     return found
