@@ -54,7 +54,7 @@ def _bound(posterior: Posterior, x: Encoded, beta: float) -> np.ndarray:
 
 
 ACQUISITIONS["lcb"] = Acquisition(lambda posterior, x, _: _bound(posterior, x, BETA))
-ACQUISITIONS["average"] = Acquisition(lambda posterior, x, _: _bound(posterior, x, 0.0))
+ACQUISITIONS["mean"] = Acquisition(lambda posterior, x, _: _bound(posterior, x, 0.0))
 
 
 def dre_with(
@@ -183,7 +183,7 @@ def variants() -> dict[str, Method]:
     ):
         five = Design("random", 5)
         found[name] = replace(plain, name=name, learner=make, acquisition="ei", design=five)
-    for acquisition in ("ei", "thompson", "lcb", "average"):
+    for acquisition in ("ei", "thompson", "lcb", "mean"):
         name = f"dre {acquisition}"
         found[name] = replace(plain, name=name, acquisition=acquisition)
     return found
