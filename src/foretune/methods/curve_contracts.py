@@ -44,11 +44,8 @@ class CurvePosterior(Posterior):
     __slots__ = ()
 
     @abstractmethod
-    def predict_end(self, x: Encoded) -> tuple[Prediction, float]:
-        """Return the loss of the first objective at the last step, and the best loss so far.
-
-        They have the unit of the losses, for people.
-        """
+    def predict_end(self, x: Encoded) -> Prediction:
+        """Return the loss of the first objective at the last step, in its unit, for people."""
 
     @abstractmethod
     def predict_curve(self, x: Encoded, steps: Floats) -> Prediction:

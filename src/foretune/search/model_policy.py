@@ -141,7 +141,7 @@ class ModelPolicy(StoppingPolicy):
 
     def _expectation(self, race: Race, trial: int, posterior: CurvePosterior) -> str:
         """Return, for example, "predicted to end at 0.91 ± 0.02, the best so far is 0.89"."""
-        prediction, _ = posterior.predict_end(self._racing().config(trial))
+        prediction = posterior.predict_end(self._racing().config(trial))
         mean, std = float(prediction.mean[0]), float(prediction.std[0])
         reported = [loss for _, entry in race for loss in entry.losses if math.isfinite(loss)]
         sign = self._settings.sign

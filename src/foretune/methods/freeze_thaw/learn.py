@@ -215,9 +215,9 @@ class _TaskFunctions:
         if not len(others):
             return scores - scores.mean(axis=0)
         mean, factors = self.summary(others)
-        left = scores - features @ mean
+        left: Floats = scores - features @ mean
         if not len(factors):
-            return np.asarray(left)
+            return left
         columns = np.stack([(features @ factor).ravel() for factor in factors], axis=1)
         normal = columns.T @ columns + FACTOR_NOISE * len(scores) * np.eye(len(factors))
         explained = columns @ np.linalg.solve(normal, columns.T @ left.ravel())

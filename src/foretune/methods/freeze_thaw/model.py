@@ -1,106 +1,16 @@
-"""The surrogate: several beliefs about curves, weighted by how well they explain the reports.
+"""The surrogate: beliefs about the curves of each objective."""
 
-The beliefs are: past configurations and curves, past curves only, and nothing. Each finds its own
-unit for the losses of the target, so their evidences are densities of the same numbers. Past tasks
-that mislead explain the reports badly, and lose their weight.
-"""
-
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp, softmax
 
 from foretune._base.arrays import Floats
 from foretune.methods.contracts import Observations, Posterior, Prediction
 from foretune.methods.curve_contracts import CurvePosterior, CurveSurrogate, SeenCurves
-from foretune.methods.freeze_thaw.curve_prior import CurvePrior
+from foretune.methods.freeze_thaw.belief import Belief, WeightedPrior
 from foretune.methods.freeze_thaw.points import Points, points_of_curves, points_of_losses
-from foretune.methods.freeze_thaw.process import CurveProcess
-from foretune.numerics.acquisition import log_expected_improvement
+from foretune.methods.freeze_thaw.several import FrontPosterior
 from foretune.space import Encoded
-
-TEMPER = 0.5
-"""The power of evidences. Points of one curve err together, so they count for less."""
-LEAST_WEIGHT = 0.02
-"""A belief with at most this weight is left out."""
-
-
-@dataclass(frozen=True, slots=True)
-class WeightedPrior:
-    """A belief before the first report."""
-
-    name: str
-    prior: CurvePrior
-    log_odds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Belief:
-    """All beliefs about one objective after the reports."""
-
-    processes: tuple[CurveProcess, ...]
-    weights: Floats
-    """Adding up to 1."""
-    last_step: float
-
-    @classmethod
-    def condition(
-        cls, priors: Sequence[WeightedPrior], points: Points, objective: int, last_step: float
-    ) -> "Belief":
-        """Condition each belief, and weigh it by its evidence."""
-        each = [CurveProcess.condition(one.prior, points, objective) for one in priors]
-        evidence = np.array([process.log_evidence for process in each])
-        weights = softmax(TEMPER * evidence + [one.log_odds for one in priors])
-        kept = np.flatnonzero(weights > LEAST_WEIGHT)
-        chosen = tuple(each[place] for place in kept.tolist())
-        return cls(chosen, weights[kept] / weights[kept].sum(), last_step)
-
-    @property
-    def best(self) -> float:
-        """The best loss that was reported, on a linear scale of losses."""
-        return float(self.weights @ [_linear(p, np.array([p.best]))[0] for p in self.processes])
-
-    def predict(self, x: Encoded) -> Prediction:
-        """Return mean and standard deviation of the loss at the last step, on that scale."""
-        each = [process.predict(x) for process in self.processes]
-        means = np.stack(
-            [_linear(p, mean) for p, (mean, _) in zip(self.processes, each, strict=True)]
-        )
-        stds = np.stack(
-            [p.unit.scale * std for p, (_, std) in zip(self.processes, each, strict=True)]
-        )
-        return _mix(means, stds, self.weights)
-
-    def log_improvement(self, x: Encoded) -> Floats:
-        """Return the logarithm of the expected improvement of the loss at the last step."""
-        each = []
-        for process in self.processes:
-            mean, std = process.predict(x)
-            each.append(log_expected_improvement(mean, std, process.best))
-        scales = np.array([process.unit.scale for process in self.processes])
-        total: Floats = logsumexp(np.stack(each), axis=0, b=(self.weights * scales)[:, None])
-        return total
-
-    def sample(self, x: Encoded, n: int, rng: np.random.Generator) -> Floats:
-        """Draw a belief for each row, and losses from it: (n, len(x))."""
-        chosen = rng.choice(len(self.processes), size=n, p=self.weights)
-        drawn = np.empty((n, len(x)))
-        for number, process in enumerate(self.processes):
-            rows = np.flatnonzero(chosen == number)
-            if len(rows):
-                drawn[rows] = _linear(process, process.sample(x, len(rows), rng))
-        return drawn
-
-    def predict_losses(self, x: Encoded, knot: int = -1) -> Prediction:
-        """Return mean and standard deviation of the loss at one knot."""
-        means, stds = [], []
-        for process in self.processes:
-            mean, std = process.predict(x, knot)
-            low, middle, high = (process.unit.to_losses(mean + d * std) for d in (-1.0, 0.0, 1.0))
-            means.append(middle)
-            stds.append(0.5 * (high - low))
-        return _mix(np.stack(means), np.stack(stds), self.weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,24 +32,18 @@ class FreezeThawPosterior(CurvePosterior):
         """Return the log expected improvement at the last step on the best report so far."""
         return self.belief.log_improvement(x)
 
-    def predict_end(self, x: Encoded) -> tuple[Prediction, float]:
-        """Return the loss at the last step, and the best one so far."""
-        return self.belief.predict_losses(x), self.best
+    @property
+    def trusts_past(self) -> bool:
+        """Whether past configurations still help to predict."""
+        return self.belief.trusts_past
+
+    def predict_end(self, x: Encoded) -> Prediction:
+        """Return the loss at the last step."""
+        return self.belief.predict_losses(x)
 
     def predict_curve(self, x: Encoded, steps: Floats) -> Prediction:
-        """Return the losses at some steps, between two knots by interpolation."""
-        belief = self.belief
-        knots = belief.processes[0].prior.knots
-        each = [belief.predict_losses(x, place) for place in range(len(knots))]
-        at = np.log(np.maximum(np.asarray(steps) / belief.last_step, knots[0]))
-        means = np.stack([one.mean for one in each], axis=1)
-        stds = np.stack([one.std for one in each], axis=1)
-        return Prediction(
-            *(
-                np.stack([np.interp(at, np.log(knots), row) for row in rows])
-                for rows in (means, stds)
-            )
-        )
+        """Return the losses at some steps."""
+        return self.belief.predict_curve(x, steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,22 +75,11 @@ class FreezeThawSurrogate(CurveSurrogate):
         points = points_of_curves(seen, elsewhere.successes(), knots)
         return self._posterior(points, seen.last_step)
 
-    def explain(self, seen: Observations) -> str:
-        """Return a sentence about the weights of the beliefs."""
-        del seen
-        return ""
-
     def _posterior(self, points: Points, last_step: float) -> CurvePosterior:
-        belief = Belief.condition(self.beliefs[0], points, 0, last_step)
-        return FreezeThawPosterior(belief, belief.best)
-
-
-def _linear(process: CurveProcess, scores: Floats) -> Floats:
-    return process.unit.location + process.unit.scale * scores
-
-
-def _mix(means: Floats, stds: Floats, weights: Floats) -> Prediction:
-    """Return mean and standard deviation of a mixture; rows are its parts."""
-    mean = weights @ means
-    variance = weights @ (np.square(stds) + np.square(means - mean))
-    return Prediction(mean, np.sqrt(variance))
+        beliefs = [
+            Belief.condition(priors, points, objective, last_step)
+            for objective, priors in enumerate(self.beliefs)
+        ]
+        if len(beliefs) > 1:
+            return FrontPosterior.of(beliefs, points)
+        return FreezeThawPosterior(beliefs[0], beliefs[0].best)

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretune.methods.contracts import Prior, Target
+from foretune.methods.freeze_thaw.belief import WeightedPrior
 from foretune.methods.freeze_thaw.curve_prior import CurvePrior
 from foretune.methods.freeze_thaw.generic import generic_prior
 from foretune.methods.freeze_thaw.knots import GENERIC_FIRST, place_knots
-from foretune.methods.freeze_thaw.model import FreezeThawSurrogate, WeightedPrior
+from foretune.methods.freeze_thaw.model import FreezeThawSurrogate
 from foretune.methods.past_data import check_space
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.space import Encoded, Space

@@ -132,7 +132,8 @@ class _View:
             process.cholesky, design, lower=True, check_finite=False
         )
         if n > design.shape[1]:
-            projection = qr(projection, mode="r", check_finite=False)[0][: design.shape[1]]
+            triangle = qr(projection, mode="r", check_finite=False)[0]
+            return cls(design.T @ process.weights, np.asarray(triangle[: design.shape[1]]))
         return cls(design.T @ process.weights, projection)
 
 
