@@ -49,7 +49,7 @@ STORE = "foretune.db"
 @click.option("--stop",
               type=click.Choice(["asha", "hyperband", "halving", "median", "model", "none"]),
               help="Which trials end early, by what they report; 'model' asks the method. "
-                   "Default: none, but model for freeze-thaw.")  # fmt: skip
+                   "Default: none, but model for freeze-thaw and after past curves.")  # fmt: skip
 @click.option("--first-step", type=click.FloatRange(0, min_open=True), metavar="STEP",
               help="No trial ends before it. Default: the first step reported.")  # fmt: skip
 @click.option("--last-step", type=click.FloatRange(0, min_open=True), metavar="STEP",

@@ -116,7 +116,7 @@ class TuningJob:
         from foretune.stores.optuna.study import check_store
 
         site = ExecutorChoice(self.executor, self.address)
-        self._policy()
+        self._policy(self.stop or "none")
         outputs = Outputs(self.out, self.report)
         if self.out is not None:
             check_out_is_not_source(self.out, self.experience)
@@ -166,29 +166,22 @@ class TuningJob:
         chosen, known = method(self.method), None if past is None else past.experience
         prior = prior_of(chosen, known, seed=self.seed, progress=TerminalProgress())
         names = tuple(metric.name for metric in metrics)
-        policy = self._policy(metrics[0].sign)
+        stop = self.stop or ("model" if chosen.decides_steps(known) else "none")
+        policy = self._policy(stop, metrics[0].sign)
         target = Target(space, names, budget=self.budget.trials)
         return Optimizer(target, chosen, prior, seed=self.seed, policy=policy)
 
-    def _policy(self, sign: float = 1.0) -> "StoppingPolicy":
+    def _policy(self, stop: str, sign: float = 1.0) -> "StoppingPolicy":
         from foretune.methods.stopping.policies import learn_steps
 
         return learn_steps(
-            self._stop(),
+            stop,
             first=self.first_step,
             last=self.last_step,
             eta=self.reduction,
             trials=self.budget.trials,
             sign=sign,
         )
-
-    def _stop(self) -> str:
-        """Return the name of the stopping policy."""
-        from foretune.search.registry import method
-
-        if self.stop is not None:
-            return self.stop
-        return "model" if method(self.method).decides_steps else "none"
 
     def _search(
         self,

@@ -1,6 +1,7 @@
 from foretune.search.method_entry import (
     Design as Design,
     Method as Method,
+    StepsBy as StepsBy,
 )
 from foretune.search.optimizer import Optimizer as Optimizer
 from foretune.search.registry import (

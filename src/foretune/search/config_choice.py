@@ -84,13 +84,10 @@ class ConfigChooser:
         self._stages = self._stages.without(configs)
 
     @property
-    def reads_curves(self) -> bool:
-        """Whether the method has a model of curves."""
-        return isinstance(self._surrogate, CurveSurrogate)
-
-    @property
     def usual_last_step(self) -> float | None:
         """The last step of past trials, if the method knows one."""
+        if not self._prior.has_learnt:
+            return None
         surrogate = self._surrogate
         return surrogate.usual_last_step if isinstance(surrogate, CurveSurrogate) else None
 

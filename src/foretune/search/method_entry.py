@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 from foretune._base.progress import SILENT, Progress
@@ -11,6 +12,17 @@ from foretune.methods.contracts import Keep, Learner, Prior
 from foretune.search.seeds import check_seed
 
 DESIGNS = ("random", "sobol", "per-algorithm", "prior")
+
+
+class StepsBy(Enum):
+    """Who decides by default how far a trial goes."""
+
+    POLICY = "policy"
+    """A stopping policy, or nobody: the method has no model of curves."""
+    PAST_CURVES = "past-curves"
+    """The method's model of curves, if past tasks have curves."""
+    MODEL = "model"
+    """The method's model of curves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +52,19 @@ class Method:
     several_objectives: bool = True
     random_every: int | None = None
     """Each trial of this number, once the model chooses, is drawn at random instead."""
-    decides_steps: bool = False
-    """Whether its model of curves decides by default which trials go on."""
+    steps: "StepsBy" = StepsBy.POLICY
+    """Who decides by default which trials go on."""
 
     @property
     def transfers(self) -> bool:
         """Whether the method learns from past tasks."""
         return self.needs_experience or self.uses_experience
+
+    def decides_steps(self, experience: Experience | None) -> bool:
+        """Return whether its model of curves decides by default which trials go on."""
+        curves = None if experience is None else experience.curves
+        has_curves = curves is not None and bool(curves.lengths.any())
+        return self.steps is StepsBy.MODEL or (self.steps is StepsBy.PAST_CURVES and has_curves)
 
     def learn(
         self,

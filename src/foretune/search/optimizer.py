@@ -35,7 +35,7 @@ from foretune.search.arguments import (
 )
 from foretune.search.candidates import Pool
 from foretune.search.config_choice import ConfigChooser, TrialsSoFar
-from foretune.search.method_entry import Method
+from foretune.search.method_entry import Method, StepsBy
 from foretune.search.model_policy import ModelPolicy
 from foretune.search.prior_cache import default_progress, prior_of
 from foretune.search.racing import Racing
@@ -347,7 +347,7 @@ class Optimizer:
         return Suggestion(id_, choice.config.dicts()[0], reason, pool_index=choice.pool_index)
 
     def _check_reads_curves(self) -> None:
-        if not self._chooser.reads_curves:
+        if self.method.steps is StepsBy.POLICY:
             raise MethodError(
                 f"'model' lets the method decide which trials go on, but '{self.method.name}' has "
                 "no model of curves: choose the method 'auto' or 'freeze-thaw', or another policy",

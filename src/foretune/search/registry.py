@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from foretune.errors import MethodError
 from foretune.methods.contracts import Learner
-from foretune.search.method_entry import Design, Method
+from foretune.search.method_entry import Design, Method, StepsBy
 from foretune.search.plugins import load_plugin, plugin_entry_points
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def auto_learner(*, has_jax: bool | None = None) -> "AutoLearner":
         from_nothing={"gcp-smooth": METHODS["gcp-smooth"].learner},
         lister=portfolio,
         others={name: METHODS[name].learner for name in (*networks, linear, "rgpe")},
+        curves=METHODS["freeze-thaw"].learner,
     )
 
 
@@ -74,6 +75,7 @@ _OWN_METHODS: dict[str, Method] = {
             design=Design("random", 0),
             acquisition="mixture-ei",
             uses_experience=True,
+            steps=StepsBy.PAST_CURVES,
         ),
         Method(
             "random",
@@ -180,7 +182,7 @@ _OWN_METHODS: dict[str, Method] = {
             lazy_learner("foretune.methods.freeze_thaw.variants", "freeze_thaw"),
             design=Design("random", 0),
             uses_experience=True,
-            decides_steps=True,
+            steps=StepsBy.MODEL,
         ),
         Method(
             "rgpe",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from foretune.errors import MethodError
 from foretune.methods import POLICIES
-from foretune.search import METHODS, Method, method
+from foretune.search import METHODS, Method, StepsBy, method
 from foretune_lab.baselines.step_tuner import StepModel
 
 NO_STOP, BY_MODEL = "none", "model"
@@ -50,7 +50,7 @@ def find_entrant(name: str, *, on_curves: bool) -> Entrant:
     """
     if not on_curves or name in METHODS:
         chosen = method(name)
-        decides = on_curves and chosen.decides_steps
+        decides = on_curves and chosen.steps is not StepsBy.POLICY
         return Entrant(name, chosen, BY_MODEL if decides else NO_STOP)
     if name in POLICIES:
         return Entrant(name, METHODS["random"], name)

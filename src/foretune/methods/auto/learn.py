@@ -11,14 +11,18 @@ from numpy.typing import NDArray
 
 from foretune._base.progress import SILENT, Progress, report_every_second
 from foretune.experience import Experience, Status
+from foretune.methods.auto.curves import WithCurves
 from foretune.methods.auto.model import AutoSurrogate
 from foretune.methods.contracts import Keep, Learner, Prior, Surrogate, Target
+from foretune.methods.curve_contracts import CurveSurrogate
 from foretune.methods.past_data import check_space
 from foretune.numerics.artifact import load_artifact, save_artifact
 from foretune.space import Encoded, Space
 
 KIND = "foretune-auto"
 VERSION = 1
+CURVES = "freeze-thaw"
+"""The model of curves."""
 ODDS_OF_NOTHING = 0.2
 """The weight of an expert that does not use past tasks. Others usually have the weight 1."""
 
@@ -47,6 +51,8 @@ class AutoPrior(Prior):
     trials: int = SPREAD_TRIALS
     """The number of configurations that the search opens with if there is no portfolio."""
     seed: int = 0
+    curves: Prior | None = None
+    """The model of curves, for trials that report steps."""
 
     @property
     def space(self) -> Space | None:
@@ -62,7 +68,9 @@ class AutoPrior(Prior):
         # A pool has no steps, and without meta-features the mean is that of all tasks.
         whole = target.pool is None and bool(target.meta_features)
         greedy = GREEDY_TRIALS if whole else 0
-        return AutoSurrogate(tuple(self.experts), surrogates, np.log(odds), taught, greedy)
+        found = AutoSurrogate(tuple(self.experts), surrogates, np.log(odds), taught, greedy)
+        curves = None if self.curves is None else self.curves.surrogate(target)
+        return WithCurves(found, curves) if isinstance(curves, CurveSurrogate) else found
 
     def opening(self, target: Target) -> Encoded:
         """Return the portfolio of past tasks or, without one, a Sobol sequence."""
@@ -92,7 +100,7 @@ class AutoPrior(Prior):
         """Write one file that contains the file of each expert."""
         arrays: dict[str, NDArray[Any]] = {}
         with tempfile.TemporaryDirectory() as folder:
-            for name, prior in self.experts.items():
+            for name, prior in self._saved().items():
                 place = Path(folder) / "prior"
                 prior.save(place)
                 arrays[f"expert.{name}"] = np.frombuffer(place.read_bytes(), dtype=np.uint8)
@@ -101,12 +109,17 @@ class AutoPrior(Prior):
             "taught": sorted(self.taught),
             "trials": self.trials,
             "seed": self.seed,
+            "curves": self.curves is not None,
         }
         for name, configs in (("first", self.first), ("good", self.good)):
             if configs is not None:
                 arrays |= {f"{name}.{key}": value for key, value in configs.pack().items()}
                 meta["space"] = configs.space.to_json()
         save_artifact(path, kind=KIND, version=VERSION, meta=meta, arrays=arrays)
+
+    def _saved(self) -> Mapping[str, Prior]:
+        """Return what has a file of its own."""
+        return self.experts if self.curves is None else {**self.experts, CURVES: self.curves}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +136,8 @@ class AutoLearner(Learner):
     """Experts that a saved prior may hold, even if they cannot learn here."""
     trials: int = SPREAD_TRIALS
     """The number of configurations that the search opens with if there are no past tasks."""
+    curves: Callable[[], Learner] | None = None
+    """The learner of a model of curves."""
 
     def learn(self, experience: Experience | None, *, seed: int, progress: Progress) -> AutoPrior:
         """Learn the priors of all experts or, without experience, of those that need none."""
@@ -145,8 +160,10 @@ class AutoLearner(Learner):
                     experts[name] = keep(name, learner, experience, read)
         for name, make in self.from_nothing.items():
             experts[name] = make().learn(experience, seed=seed, progress=progress)
+        curves = self._learn_curves(experience, seed, progress, keep)
         if experience is None:
-            return AutoPrior(experts, frozenset(), None, trials=self.trials, seed=seed)
+            nobody = frozenset[str]()
+            return AutoPrior(experts, nobody, None, trials=self.trials, seed=seed, curves=curves)
         lister, target = experts[self.lister], Target(experience.space)
         first = self.early_opening(experience, seed=seed)
         if first is None:
@@ -154,7 +171,20 @@ class AutoLearner(Learner):
             rows = np.arange(min(PORTFOLIO_TRIALS, len(portfolio)))
             first = cheapest_first(portfolio.take(rows), experience)
         taught = frozenset(self.taught)
-        return AutoPrior(experts, taught, first, lister.known_good(target), self.trials, seed)
+        good = lister.known_good(target)
+        return AutoPrior(experts, taught, first, good, self.trials, seed, curves)
+
+    def _learn_curves(
+        self, experience: Experience | None, seed: int, progress: Progress, keep: Keep
+    ) -> Prior | None:
+        """Learn from past curves. Without any, the model starts from generic ones."""
+        if self.curves is None:
+            return None
+        learner = self.curves()
+        past = None if experience is None else experience.curves
+        if experience is None or past is None or not past.lengths.any():
+            return learner.learn(None, seed=seed, progress=progress)
+        return keep(CURVES, learner, experience, learner.reads(experience, seed=seed))
 
     def early_opening(self, experience: Experience, *, seed: int) -> Encoded | None:
         """Return the portfolio if there are many past tasks, because learning takes long then."""
@@ -168,11 +198,16 @@ class AutoLearner(Learner):
         makers = {**self.others, **self.taught}
         taught = frozenset(meta["taught"])
         experts: dict[str, Prior] = {}
+        curves: Prior | None = None
         with tempfile.TemporaryDirectory() as folder:
             for name in filter(taught.__contains__, meta["experts"]):
                 place = Path(folder) / "prior"
                 place.write_bytes(arrays[f"expert.{name}"].tobytes())
                 experts[name] = makers[name]().load(place)
+            if meta.get("curves") and self.curves is not None:
+                place = Path(folder) / "prior"
+                place.write_bytes(arrays[f"expert.{CURVES}"].tobytes())
+                curves = self.curves().load(place)
         # Experts without past tasks have learnt nothing, so they are made again.
         for name, make in self.from_nothing.items():
             experts[name] = make().learn(None, seed=meta["seed"], progress=SILENT)
@@ -189,6 +224,7 @@ class AutoLearner(Learner):
             kept.get("good"),
             meta["trials"],
             meta["seed"],
+            curves,
         )
 
 

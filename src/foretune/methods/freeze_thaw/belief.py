@@ -107,10 +107,6 @@ class Belief:
         """Return losses in the unit of scores, on a linear scale."""
         return (losses - self.unit.location) / self.unit.scale
 
-    def to_scores(self, losses: Floats) -> Floats:
-        """Return the scores of reported losses."""
-        return self.unit.to_scores(losses)
-
     def predict_curve(self, x: Encoded, steps: Floats) -> Prediction:
         """Return the losses at some steps (len(x), steps), between knots by interpolation."""
         knots = self.processes[0].prior.knots

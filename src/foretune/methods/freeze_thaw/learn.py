@@ -213,15 +213,17 @@ class _TaskFunctions:
         others = np.delete(everyone, place)
         scores, features = self.scores[place], self.features[place]
         if not len(others):
-            return scores - scores.mean(axis=0)
+            centred: Floats = scores - scores.mean(axis=0)
+            return centred
         mean, factors = self.summary(others)
         left: Floats = scores - features @ mean
         if not len(factors):
             return left
         columns = np.stack([(features @ factor).ravel() for factor in factors], axis=1)
         normal = columns.T @ columns + FACTOR_NOISE * len(scores) * np.eye(len(factors))
-        explained = columns @ np.linalg.solve(normal, columns.T @ left.ravel())
-        return np.asarray(left - explained.reshape(left.shape))
+        explained: Floats = columns @ np.linalg.solve(normal, columns.T @ left.ravel())
+        remaining: Floats = left - explained.reshape(left.shape)
+        return remaining
 
 
 def _fit_lengthscales(

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from foretune._base.arrays import Floats
+from foretune._base.arrays import Bools, Floats
 from foretune.methods.contracts import Prediction
 from foretune.methods.curve_contracts import CurvePosterior
 from foretune.methods.freeze_thaw.belief import Belief
@@ -35,18 +35,24 @@ class FrontPosterior(CurvePosterior):
 
     @classmethod
     def of(cls, beliefs: Sequence[Belief], points: Points) -> Self:
-        """Find the front of the latest reports of all trials."""
-        latest = _latest(points)
+        """Find the front of the complete trials.
+
+        A paused trial counts for what its end is expected to add, however good it is by now.
+        """
+        last = len(beliefs[0].processes[0].prior.knots) - 1
+        latest, is_end = _latest(points, last)
         scores = np.column_stack(
-            [belief.to_scores(column) for belief, column in zip(beliefs, latest.T, strict=True)]
+            [belief.in_scores(column) for belief, column in zip(beliefs, latest.T, strict=True)]
         )
         if not len(scores):
-            scores = np.ones((1, len(beliefs)))
-        front = np.unique(scores[pareto_front(scores)], axis=0)
+            scores, is_end = np.zeros((1, len(beliefs))), np.array([False])
+        ends = scores[is_end]
+        front = np.unique(ends[pareto_front(ends)], axis=0) if len(ends) else ends
         if len(front) > MOST_POINTS:
             front = front[np.linspace(0, len(front) - 1, MOST_POINTS).astype(np.int64)]
-        reference = np.maximum(front.max(axis=0), np.median(scores, axis=0)) + MARGIN
-        boxes = improving_boxes(front, reference, front.min(axis=0) - HOPE)
+        known = front if len(front) else scores
+        reference = np.maximum(known.max(axis=0), np.median(scores, axis=0)) + MARGIN
+        boxes = improving_boxes(front, reference, scores.min(axis=0) - HOPE)
         return cls(tuple(beliefs), boxes, float(scores.mean(axis=1).min()))
 
     def predict(self, x: Encoded) -> Prediction:
@@ -93,10 +99,13 @@ class FrontPosterior(CurvePosterior):
         return np.column_stack(means), np.column_stack(stds)
 
 
-def _latest(points: Points) -> Floats:
-    """Return (trials, objectives), the latest losses of the trials that have not diverged."""
+def _latest(points: Points, last: int) -> tuple[Floats, Bools]:
+    """Return (trials, objectives), the latest losses of the trials that have not diverged, and
+    which of them are those of the last knot.
+    """
     order = np.lexsort((points.knot, points.member))
     members = points.member[order]
     is_last = np.append(members[1:] != members[:-1], True)[: len(members)]
     latest: Floats = points.losses[order][is_last]
-    return latest[np.isfinite(latest).all(axis=1)]
+    good = np.isfinite(latest).all(axis=1)
+    return latest[good], points.knot[order][is_last][good] == last
