@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from foretune.automl.fold_racing import FoldRacing
 from foretune.automl.plan import FitPlan
 from foretune.errors import ExhaustedError
 from foretune.experience import Metric, Status
@@ -131,7 +132,9 @@ class FamilyOptimizer(Optimizer):
         start: Encoded,
     ) -> None:
         """Make an optimiser for the trials of a plan. start: the opening."""
-        super().__init__(target, method, prior, seed=seed, start=start)
+        folds = len(contest.plan.protocol.splits(contest.plan.table))
+        policy = FoldRacing(folds) if folds > 1 else None
+        super().__init__(target, method, prior, seed=seed, start=start, policy=policy)
         self._contest, self._opening = contest, start
         self._spaces: dict[str, Space] = {}
 

@@ -233,12 +233,14 @@ class _JobRun:
     @contextmanager
     def _executor(self, plan: FitPlan) -> Iterator["TrialExecutor"]:
         """Open the executor that evaluates configurations, on a file or on the table in memory."""
+        from foretune.automl.search_budget import fold_seconds
         from foretune.automl.trial_evaluator import InMemoryEvaluator, TableFileEvaluator
 
         choice, rows = self._job.executor, fingerprint(plan.table)
         predictions = self._predictions(plan)
         averages = self._averages(plan)
-        in_memory = InMemoryEvaluator(plan.table, plan.protocol, predictions, averages)
+        kept = (plan.protocol, predictions, averages, fold_seconds(plan, self._options))
+        in_memory = InMemoryEvaluator(plan.table, *kept)
         if choice is None:
             with InlineExecutor(in_memory) as here:
                 yield here
@@ -246,9 +248,7 @@ class _JobRun:
         evaluator: InMemoryEvaluator | TableFileEvaluator = in_memory
         if choice.is_here:
             plan.table.save(self._folder.table(rows))
-            evaluator = TableFileEvaluator(
-                self._folder.table(rows), plan.protocol, predictions, averages
-            )
+            evaluator = TableFileEvaluator(self._folder.table(rows), *kept)
         options = self._options
         with choice.pool(evaluator, workers=options.jobs, limits=options.limits) as pool:
             # Workers import their libraries while this process gets ready itself.

@@ -17,6 +17,18 @@ SHARE_TO_AVERAGE = 0.03
 LEAST_SECONDS_TO_AVERAGE = 1.0
 """The time to choose and read the pipelines that trials have fitted, on an idle machine."""
 
+SHARE_OF_TRIAL = 0.25
+"""The share of the time that boosting or a network may take in the folds of one trial."""
+LEAST_FOLD_SECONDS = 1.0
+
+
+def fold_seconds(plan: FitPlan, options: FitOptions) -> float | None:
+    """Return the most seconds of one fold of a pipeline that learns in steps; None if no limit."""
+    if options.seconds is None:
+        return None
+    folds = len(plan.protocol.splits(plan.table))
+    return max(LEAST_FOLD_SECONDS, SHARE_OF_TRIAL * options.seconds / folds)
+
 
 def search_budget(
     plan: FitPlan,

@@ -1,17 +1,21 @@
 """Evaluates the configuration of a trial, in this process or in a worker process."""
 
+import math
 import os
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
-from foretune.automl.evaluation import EvaluationScore, Protocol, evaluate
+from foretune.automl.estimators.fitted_pipeline import refit
+from foretune.automl.evaluation import EvaluationScore, FoldEvaluation, Protocol
 from foretune.automl.final_model.fold_models import save_fold_models
 from foretune.automl.out_of_fold import save_predictions
 from foretune.automl.worker_libraries import WORKER_MODULES
 from foretune.automl.worker_tables import load_libraries, open_table
 from foretune.errors import ForetuneError
+from foretune.run.running_trial import RunningTrial
 from foretune.tables import Table
 
 Config: TypeAlias = dict[str, Any]
@@ -28,16 +32,31 @@ class InMemoryEvaluator:
     """The folder for out-of-fold predictions, if the model may be a blend."""
     keeps_models: bool = False
     """Whether that folder gets the pipelines of the folds too, so that a model is made of them."""
+    fold_seconds: float | None = None
+    """When a pipeline that learns in steps ends, if it is not finished before."""
 
     def prepare(self) -> None:
         """Load the libraries while the worker starts."""
         load_libraries()
 
-    def __call__(self, config: Config) -> dict[str, float]:
-        """Return the values of all metrics."""
+    def __call__(self, config: Config, trial: RunningTrial | None = None) -> dict[str, float]:
+        """Return the values of all metrics. The trial reports each fold, and may end after it."""
         # `Path.is_dir` would raise if this user may not look into the folder.
         folder = self.predictions if self.predictions and os.path.isdir(self.predictions) else None
-        score = evaluate(config, self.table, self.protocol, keep_predictions=folder is not None)
+        evaluation = FoldEvaluation(
+            config,
+            self.table,
+            self.protocol,
+            is_kept=folder is not None,
+            fit=partial(refit, seconds=self.fold_seconds),
+        )
+        for place in range(len(evaluation.splits)):
+            value = evaluation.run_fold(place)[self.protocol.metrics[0]]
+            if trial is not None and len(evaluation.splits) > 1 and math.isfinite(value):
+                trial.report(place + 1, value)
+                if trial.should_stop():
+                    return evaluation.score().values
+        score = evaluation.score()
         if folder is not None:
             self._keep(folder, config, score)
         return score.values
@@ -70,14 +89,17 @@ class TableFileEvaluator:
     protocol: Protocol
     predictions: Path | None = None
     keeps_models: bool = False
+    fold_seconds: float | None = None
 
     def prepare(self) -> None:
         """Load the libraries and the table while the worker starts."""
         load_libraries()
         open_table(self.table)
 
-    def __call__(self, config: Config) -> dict[str, float]:
+    def __call__(self, config: Config, trial: RunningTrial | None = None) -> dict[str, float]:
         """Return the values of all metrics."""
         table = open_table(self.table)
-        here = InMemoryEvaluator(table, self.protocol, self.predictions, self.keeps_models)
-        return here(config)
+        here = InMemoryEvaluator(
+            table, self.protocol, self.predictions, self.keeps_models, self.fold_seconds
+        )
+        return here(config, trial)

@@ -18,7 +18,7 @@ from foretune.automl.final_model.fold_models import (
     save_fold_models,
 )
 from foretune.automl.final_model.model_file import read_model, write_model
-from foretune.automl.final_model.packed_forest import PackedForest, pack_forests
+from foretune.automl.final_model.packed_forest import COLUMNS, PackedForest, pack_forests
 from foretune.automl.spaces import load_shipped_space
 from foretune.tables.target import Task
 from tests.automl.samples import mixed_table
@@ -74,7 +74,7 @@ def test_a_packed_forest_comes_back_bit_for_bit(tmp_path, forest) -> None:
         assert each.predict(X).tolist() == before
         for tree, other in zip(each[-1].estimators_, forest.estimators_, strict=True):
             mine, its = (each.tree_.__getstate__()["nodes"] for each in (tree, other))
-            assert all(np.array_equal(mine[name], its[name]) for name in mine.dtype.names)
+            assert all(np.array_equal(mine[name], its[name]) for name in COLUMNS)
 
 
 def test_a_packed_forest_of_other_trees_than_it_says_is_refused() -> None:

@@ -15,7 +15,7 @@ from foretune._base.time_budget import TimeBudget, contention
 from foretune.automl.estimators.fitted_pipeline import FitPipeline, refit
 from foretune.automl.final_model.build import FinalModel, build_model
 from foretune.automl.final_model.fitting import FitLimits
-from foretune.automl.final_model.fold_build import FoldModelRequest, build_from_folds
+from foretune.automl.final_model.fold_build import MOST_BYTES, FoldModelRequest, build_from_folds
 from foretune.automl.final_model.member_selection import BlendOptions
 from foretune.automl.final_model.worker_pool import FitWorkers
 from foretune.automl.fit_time_model import MOST_GROWTH_HERE, SHARE_OF_MODEL, FitTimeModel
@@ -31,6 +31,9 @@ SHARE_FOR_SAFETY = 0.25
 of all rows is not ready in time."""
 SHARE_TO_USE = 0.7
 """The share of the remaining time that a model should take if the time limits its rows."""
+
+LEAST_BYTES, BYTES_A_SECOND = 2**25, 2**20
+"""Reading and writing a model takes time, so the pipelines of a short fit have less room."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +109,7 @@ def _average_folds(request: FinalModelRequest, folder: Path) -> FinalModel | Non
             trials=request.trials,
             most=request.averaged,
             folder=folder,
+            most_bytes=int(min(MOST_BYTES, max(LEAST_BYTES, BYTES_A_SECOND * clock.seconds))),
             deadline=clock.model_end if request.must_end else model_deadline(clock),
             progress=request.progress,
         )

@@ -28,8 +28,8 @@ from foretune.run import stopping
 ACTIVITY = "making the model"
 MOST_BYTES_OF_PREDICTIONS = 2**30
 """The most bytes of the predictions of all candidates, which are in memory at once."""
-MOST_BYTES_OF_FILE = 2**30
-"""The most bytes of all members together."""
+MOST_BYTES = 2**28
+"""The most bytes of all members together, without compression."""
 MOST_CANDIDATES = 100
 LEAST_PREDICT_SECONDS = 1.0
 PREDICT_SECONDS_A_ROW = 0.001
@@ -47,6 +47,8 @@ class FoldModelRequest:
     """The most trials in the blend."""
     folder: Path
     """The folder with the trials' predictions and pipelines."""
+    most_bytes: int = MOST_BYTES
+    """The most bytes of all members together."""
     deadline: float = math.inf
     """When the model must be ready, by `now`."""
     now: Callable[[], float] = time.monotonic
@@ -120,7 +122,7 @@ def _choose(
     costs = [
         max(
             each.costs.predict_seconds / most_seconds,
-            each.costs.bytes / MOST_BYTES_OF_FILE,
+            each.costs.bytes / request.most_bytes,
         )
         for each in candidates
     ]

@@ -11,6 +11,15 @@ import numpy as np
 
 from foretune.automl.final_model.damaged_part import DamagedPartError
 
+COLUMNS = {
+    "left_child": np.int32,
+    "right_child": np.int32,
+    "feature": np.int32,
+    "threshold": np.float64,
+    "missing_go_to_left": np.uint8,
+}
+"""What a prediction needs of a node. Counts of rows and impurities are left out, which are most of
+the bytes."""
 FORESTS = (
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
@@ -45,7 +54,8 @@ class PackedForest:
         self.outputs = int(parts[0][1][2])
         self.counts = np.array([state["node_count"] for state in states], dtype=np.int64)
         self.depths = np.array([state["max_depth"] for state in states], dtype=np.int64)
-        self.nodes = np.concatenate([state["nodes"] for state in states])
+        nodes = np.concatenate([state["nodes"] for state in states])
+        self.columns = {name: nodes[name].astype(dtype) for name, dtype in COLUMNS.items()}
         self.values = np.concatenate([state["values"] for state in states])
 
     def unpack(self) -> Any:
@@ -55,8 +65,9 @@ class PackedForest:
             raise DamagedPartError("its forest is of another kind", part="forest")
         counts = self.counts
         sizes = {len(self.seeds), len(counts), len(self.depths)}
-        whole = len(sizes) == 1 and counts.min(initial=1) > 0
-        if not whole or not counts.sum() == len(self.nodes) == len(self.values):
+        lengths = {len(each) for each in self.columns.values()} | {len(self.values)}
+        whole = len(sizes) == 1 and counts.min(initial=1) > 0 and lengths == {counts.sum()}
+        if not whole or self.columns.keys() != COLUMNS.keys():
             raise DamagedPartError("its forest has other trees than it says", part="forest")
         ends = np.cumsum(counts)
         forest = self.forest
@@ -67,8 +78,11 @@ class PackedForest:
         return forest
 
     def _tree(self, place: int, rows: slice) -> Any:
-        from sklearn.tree._tree import Tree
+        from sklearn.tree._tree import NODE_DTYPE, Tree
 
+        nodes = np.zeros(int(self.counts[place]), dtype=NODE_DTYPE)
+        for name, column in self.columns.items():
+            nodes[name] = column[rows]
         tree = copy.copy(self.tree)
         tree.random_state = int(self.seeds[place])
         tree.tree_ = Tree(self.features, self.classes.astype(np.intp), self.outputs)
@@ -77,7 +91,7 @@ class PackedForest:
             {
                 "max_depth": int(self.depths[place]),
                 "node_count": int(self.counts[place]),
-                "nodes": np.ascontiguousarray(self.nodes[rows]),
+                "nodes": nodes,
                 "values": np.ascontiguousarray(self.values[rows]),
             }
         )
