@@ -29,6 +29,11 @@ class NamedFunction:
         """The modules that a fork server may import for it."""
         return libraries_of(self._function)
 
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function itself."""
+        return self._function
+
     def __reduce__(self) -> tuple[Any, ...]:
         return NamedFunction, (self.name, Path(self._folder))
 

@@ -1,0 +1,1 @@
+"""Portfolios built by running configurations on many tasks."""
