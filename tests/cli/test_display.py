@@ -21,7 +21,7 @@ def trial(number, loss=None, **config):
 
 
 def test_a_log_hears_of_the_first_trial_and_counts_those_that_ended(capsys):
-    lines = Lines([LOSS], 3)
+    lines = Lines(BestSoFar([LOSS]), 3)
     for number, loss in enumerate([2.0, 3.0, 1.0]):
         lines.trial_began(trial(number, estimator="rf"))
         lines.trial_ended(trial(number, loss, estimator="rf"))
@@ -33,21 +33,21 @@ def test_a_log_hears_of_the_first_trial_and_counts_those_that_ended(capsys):
 
 
 def test_a_configuration_without_a_name_has_no_parentheses(capsys):
-    lines = Lines([LOSS], None)
+    lines = Lines(BestSoFar([LOSS]), None)
     lines.trial_began(trial(4, x=0.5))
     lines.trial_ended(trial(4, 2.0, x=0.5))
     assert capsys.readouterr().err.splitlines() == ["trial 4 began", "1 trial: best loss 2"]
 
 
 def test_after_earlier_trials_the_first_new_one_needs_no_line(capsys):
-    lines = Lines([LOSS], 3)
+    lines = Lines(BestSoFar([LOSS]), 3)
     lines.trial_ended(trial(0, 2.0))
     lines.trial_began(trial(1))
     assert capsys.readouterr().err.splitlines() == ["1 of 3 trials: best loss 2"]
 
 
 def test_trials_that_ended_before_count_and_are_told_in_one_line(capsys):
-    lines = Lines([LOSS], 4)
+    lines = Lines(BestSoFar([LOSS]), 4)
     for number, loss in enumerate([2.0, 1.0]):
         lines.trial_ended(trial(number, loss))
     lines.trial_began(trial(2))
@@ -124,7 +124,7 @@ def test_trials_that_failed_count_and_are_never_the_best(capsys):
     assert not score.take(failed)
     assert (score.ended, score.failed, score.unbeaten) == (1, 1, [])
     assert str(score) == "1 failed"
-    lines = Lines([LOSS], 2)
+    lines = Lines(BestSoFar([LOSS]), 2)
     for number in range(2):
         lines.trial_began(trial(number))
         lines.trial_ended(replace(failed, number=number))

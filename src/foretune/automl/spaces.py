@@ -8,10 +8,12 @@ installed.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from foretune._base.names import suggestion
+from foretune.automl import zero_shot_spaces
 from foretune.automl.worker_libraries import OPTIONAL
 from foretune.errors import MissingExtraError, UsageError
 from foretune.tables import Task
@@ -233,6 +235,18 @@ SPACES: dict[str, ShippedSpace] = {
             "estimator",
             lambda: select_installed(REGRESSORS),
             PREPARATION,
+        ),
+        *(
+            ShippedSpace(
+                name,
+                zero_shot_spaces.SUMMARIES[name],
+                Task.CLASSIFICATION,
+                ("accuracy", "balanced_accuracy"),
+                zero_shot_spaces.CHOICE,
+                partial(dict, models),
+                zero_shot_spaces.STAGES if name == "zaml" else {},
+            )
+            for name, models in zero_shot_spaces.ZERO_SHOT.items()
         ),
     )
 }

@@ -114,8 +114,8 @@ class Lines(Watch):
     Trials of earlier runs get one line together, when the first trial begins.
     """
 
-    def __init__(self, metrics: Sequence[Metric], trials: int | None) -> None:
-        self._score, self._trials, self._steps = BestSoFar(metrics), trials, StepCount()
+    def __init__(self, score: BestSoFar, trials: int | None) -> None:
+        self._score, self._trials, self._steps = score, trials, StepCount()
         self._said, self._silent = time.monotonic(), True
 
     def trial_began(self, trial: Trial) -> None:
@@ -171,9 +171,9 @@ class Bar(Watch):
     """For terminals: one line that changes. It appears with the first trial."""
 
     def __init__(
-        self, metrics: Sequence[Metric], bar: "Progress", task: "TaskID", trials: int | None
+        self, score: BestSoFar, bar: "Progress", task: "TaskID", trials: int | None
     ) -> None:
-        self._score, self._bar, self._task, self._trials = BestSoFar(metrics), bar, task, trials
+        self._score, self._bar, self._task, self._trials = score, bar, task, trials
         self._running: dict[int, str] = {}
         self._steps = StepCount()
         self._visible, self._drawn = False, 0.0
@@ -226,13 +226,16 @@ def display(
     seconds: float | None,
     *,
     console: "Console | None" = None,
+    score: BestSoFar | None = None,
 ) -> Iterator[Watch]:
     """Show a bar on a terminal, and lines in a log.
 
     console: where the bar is shown; by default standard error, if that is a terminal.
+    score: what is said about the results so far. Default: the best trial.
     """
+    score = score or BestSoFar(metrics)
     if console is None and not sys.stderr.isatty():
-        yield Lines(metrics, trials)
+        yield Lines(score, trials)
         return
     from rich.console import Console
     from rich.progress import (
@@ -258,6 +261,6 @@ def display(
     far = _how_far(0, trials)
     task = bar.add_task("trials", total=trials, far=far, best="starting", now="", steps="")
     try:
-        yield Bar(metrics, bar, task, trials)
+        yield Bar(score, bar, task, trials)
     finally:
         bar.stop()

@@ -8,24 +8,50 @@ import click
 
 from foretune.cli.option_values import SEED
 from foretune.cli.output_paths import check_out
+from foretune.cli.portfolio_build import BUILDERS, NORMALISATIONS, build_command
 from foretune.errors import UsageError
 
 if TYPE_CHECKING:
+    from foretune.methods.zero_shot.build import Recipe
     from foretune.methods.zero_shot.portfolio import Portfolio
 
 SHIPPED = ("catboost", "lightgbm", "mlp", "xgboost", "zaml")
 """Shipped portfolios, written out so that `--help` is instant. A test compares them."""
-BUILDERS = ("naive", "surrogate", "obo", "mf")
-"""The builders, written out, too."""
 LENGTH = 8
 NORMALISATION_WORDS = {
     "red": "relative error difference to the mean of a task's 10 best; below 0 is better",
-    "rank": "as ranks",
+    "rank": "share of the task's configurations that are better",
+    "none": "as measured",
+    "stddev": "standard deviations from a task's mean",
+    "min-max": "from a task's best, 0, to its worst, 1",
+    "normal": "Gaussian score of the rank",
 }
 """Explanations of how losses were normalised. A test compares them."""
 
 
-@click.command("portfolio")
+class PortfolioGroup(click.Group):
+    """Takes `foretune portfolio SOURCE` as `foretune portfolio show SOURCE`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the command in front of the arguments if it is left out."""
+        if args and args[0] not in {*self.commands, *ctx.help_option_names}:
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("portfolio", cls=PortfolioGroup, no_args_is_help=True)
+def portfolio_command() -> None:
+    """Short lists of configurations, one of which works on most datasets.
+
+    \b
+    Examples:
+      foretune portfolio lightgbm                      a known one
+      foretune portfolio runs.parquet -k 8             chosen from recorded evaluations
+      foretune portfolio build --tasks tables/ ...     built by running configurations
+    """
+
+
+@portfolio_command.command("show")
 @click.argument("source")
 @click.option(
     "-k", "length", type=click.IntRange(1), help=f"Number of configurations. Default: {LENGTH}."
@@ -39,16 +65,28 @@ NORMALISATION_WORDS = {
     metavar="mean|median|p90",
     help="How losses of tasks are combined. Default: mean.",
 )
+@click.option(
+    "--normalisation",
+    type=click.Choice(NORMALISATIONS),
+    help="How losses of tasks are made comparable. Default: red for errors, else rank.",
+)
 @click.option("--metric", metavar="NAME", help="Default: the first metric of the file.")
+@click.option("--most-candidates", type=click.IntRange(2), default=2000, show_default=True,
+              help="The most configurations that obo scores at a time.")  # fmt: skip
+@click.option("--most-rows", type=click.IntRange(2), default=2000, show_default=True,
+              help="The most evaluations of a task that a forest of surrogate reads.")  # fmt: skip
 @click.option("--seed", type=SEED, default=0, show_default=True)
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Save the portfolio (JSON).")
-def portfolio_command(
+def show_command(
     source: str,
     length: int | None,
     builder: str | None,
     budget: int | None,
     aggregate: str | None,
+    normalisation: str | None,
     metric: str | None,
+    most_candidates: int,
+    most_rows: int,
     seed: int,
     out: Path | None,
 ) -> None:
@@ -72,16 +110,25 @@ def portfolio_command(
       foretune portfolio runs.parquet -k 8 -o portfolio.json
       foretune portfolio runs.parquet -k 8 --builder obo --budget 3000 -o portfolio.json
     """
+    from foretune.methods.zero_shot.build import Recipe
+    from foretune.methods.zero_shot.builder import Caps
     from foretune.methods.zero_shot.portfolio import as_python
 
     if out is not None:
         check_out(out, ".json")
     found = _find_portfolio(source)
     if found is None:
-        found = _build_portfolio(
-            source, length or LENGTH, builder, budget, aggregate or "mean", metric, seed
+        recipe = Recipe(
+            length or LENGTH,
+            builder,
+            budget,
+            aggregate or "mean",
+            normalisation,
+            seed=seed,
+            caps=Caps(most_candidates, most_rows),
         )
-    elif any(given is not None for given in (builder, budget, aggregate, metric)):
+        found = _build_portfolio(source, recipe, metric)
+    elif any(given is not None for given in (builder, budget, aggregate, normalisation, metric)):
         raise UsageError(
             f"a portfolio is built from an experience, but '{source}' is a portfolio already: "
             "leave the options of builders out, or name an experience file"
@@ -89,7 +136,7 @@ def portfolio_command(
     found = found.first(length or len(found))
     if out is not None:
         found.save(out)
-    click.echo(_about(found))
+    click.echo(describe_portfolio(found))
     click.echo(as_python(found.configs))
     if out is not None:
         click.echo(f"# Saved {out}")
@@ -106,27 +153,18 @@ def _find_portfolio(source: str) -> "Portfolio | None":
     return portfolio(source) if not path.suffix and not path.exists() else None
 
 
-def _build_portfolio(
-    source: str,
-    length: int,
-    builder: str | None,
-    budget: int | None,
-    aggregate: str,
-    metric: str | None,
-    seed: int,
-) -> "Portfolio":
+def _build_portfolio(source: str, recipe: "Recipe", metric: str | None) -> "Portfolio":
     from foretune._base.progress import TerminalProgress
     from foretune.experience import Experience
-    from foretune.methods.zero_shot.build import Recipe, build
+    from foretune.methods.zero_shot.build import build
 
     experience = Experience.open(source, progress=TerminalProgress())
     experience = experience.with_metrics([metric or experience.metrics[0].name])
-    recipe = Recipe(length, builder, budget, aggregate, seed=seed)
     made = build(experience, recipe, progress=TerminalProgress())
     return made.portfolio(recipe, Path(source).name)
 
 
-def _about(found: "Portfolio") -> str:
+def describe_portfolio(found: "Portfolio") -> str:
     """Describe a portfolio in Python comments."""
     lines = [f"{len(found)} configurations from {found.source}, chosen by '{found.builder}'"]
     if found.jobs is not None:
@@ -140,3 +178,6 @@ def _about(found: "Portfolio") -> str:
     return "\n".join(
         textwrap.fill(line, 100, initial_indent="# ", subsequent_indent="# ") for line in lines
     )
+
+
+portfolio_command.add_command(build_command)

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from foretune._base.arrays import Bools, Floats
+from foretune.automl import zero_shot_spaces
+from foretune.automl.estimators import zero_shot_models
 from foretune.automl.estimators.factory import Params, cash_classifier, estimator
 from foretune.errors import SpaceError
 from foretune.space.notation import SEPARATOR
@@ -45,6 +47,8 @@ def build_pipeline(
         steps = [("columns", _plain_columns(kinds))]
         steps.append(("estimator", cash_classifier(algorithm, params, seed)))
         return Pipeline(steps)
+    if zero_shot_spaces.CHOICE in config:
+        return _zero_shot_pipeline(config, kinds)
     if "estimator" not in config:
         raise SpaceError(
             "a configuration must be one of a shipped space, with 'algorithm' or 'estimator', "
@@ -145,6 +149,25 @@ def _native_columns(kinds: _Kinds) -> list[tuple[str, Any]]:
     # Unlike "passthrough", this becomes an object of a type that model files may hold.
     as_is = StandardScaler(with_mean=False, with_std=False)
     return [("columns", kinds.transform(as_is, as_is, "passthrough"))]
+
+
+def _zero_shot_pipeline(config: Mapping[str, Any], kinds: _Kinds) -> Any:
+    """Build a pipeline of the zero-shot paper: plain columns, or in `zaml` chosen steps."""
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import Pipeline, make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    columns = _plain_columns(kinds)
+    if "numeric" in config:
+        imputer = SimpleImputer(strategy="most_frequent", keep_empty_features=True)
+        numbers = zero_shot_models.numeric_step(*_algorithm_of(config, "numeric"), kinds.seed)
+        categories = zero_shot_models.categorical_step(str(config["categorical"]))
+        columns = kinds.transform(
+            make_pipeline(imputer, numbers), make_pipeline(imputer, categories), StandardScaler()
+        )
+    algorithm, params = _algorithm_of(config, zero_shot_spaces.CHOICE)
+    model = zero_shot_models.zero_shot_classifier(algorithm, params, kinds.seed)
+    return Pipeline([("columns", columns), ("estimator", model)])
 
 
 def _plain_columns(kinds: _Kinds) -> Any:

@@ -76,7 +76,9 @@ class PairFunction:
         def alone(config: dict[str, Any]) -> Any:
             return function(config, task)
 
-        return plain(call_with_trial(with_trial if _takes_three(function) else alone, config, trial))
+        return plain(
+            call_with_trial(with_trial if _takes_three(function) else alone, config, trial)
+        )
 
 
 def _takes_three(function: Callable[..., Any]) -> bool:

@@ -9,7 +9,7 @@ from foretune.methods.contracts import Observations, Target
 from foretune.methods.zero_shot.builder import Builder
 from foretune.methods.zero_shot.live_jobs import LiveJobs
 from foretune.search.candidates import ChosenConfig, Pool
-from foretune.search.config_choice import TrialsSoFar
+from foretune.search.config_choice import ConfigChooser, TrialsSoFar
 from foretune.search.optimizer import Optimizer
 from foretune.search.registry import method
 from foretune.space import Encoded
@@ -24,9 +24,8 @@ class PairChooser:
         self._rows = {key: row for row, key in enumerate(keys)}
         self._told = 0
 
-    def choose(self, trials: TrialsSoFar, among: Pool | None) -> tuple[ChosenConfig, str]:
-        """Choose the next pair."""
-        del among  # a builder chooses among its own candidates only
+    def choose(self, trials: TrialsSoFar) -> tuple[Encoded, str]:
+        """Choose the next pair, and say what chose it."""
         self.take_in(trials.told, trials.pending)
         job = self.builder.next_job() if self.jobs.remaining > 0 else None
         if job is None:
@@ -37,7 +36,7 @@ class PairChooser:
             )
         config = self.jobs.candidates.take([job.candidate]).dicts()[0]
         pair = self.space.pairs.encode([self.space.join(job.task, config)])
-        return ChosenConfig(pair), self.reason
+        return pair, self.reason
 
     def take_in(self, told: Observations, pending: tuple[Encoded, ...] = ()) -> None:
         """Take in what was told since the last look, and what is pending now."""
@@ -71,30 +70,25 @@ class PairChooser:
         rows = [self._rows.get(key, -1) for key in configs.keys().tolist()]
         return tasks, np.array(rows, dtype=np.int64)
 
-    # What an optimiser also asks of those who choose
-
-    def finish_learning(self) -> None:
-        """Do nothing: builders learn as they choose."""
-
-    def must_learn(self, trials: TrialsSoFar) -> bool:
-        """Return False: builders learn as they choose."""
-        del trials
-        return False
-
-    def explain(self, told: Observations) -> str:
-        """Return nothing."""
-        del told
-        return ""
-
-    def strike_start(self, configs: Encoded) -> None:
-        """Do nothing: there is no start list."""
-
 
 class PairOptimizer(Optimizer):
     """The optimiser of the one loop that tunes, with a builder that chooses."""
 
     def __init__(self, chooser: PairChooser, objective: str, *, seed: int) -> None:
-        random = method("random")
+        target, random = Target(chooser.space.pairs, (objective,)), method("random")
         prior = random.learn(None, seed=seed)
-        super().__init__(Target(chooser.space.pairs, (objective,)), random, prior, seed=seed)
-        self._chooser = chooser
+        super().__init__(target, random, prior, seed=seed)
+        self._chooser = _ChooserOfPairs(target, random, prior, seed=seed, start=None)
+        self._chooser.pairs = chooser
+
+
+class _ChooserOfPairs(ConfigChooser):
+    """Leaves the choice to a builder, and the rest to the random method."""
+
+    pairs: PairChooser
+
+    def choose(self, trials: TrialsSoFar, among: Pool | None) -> tuple[ChosenConfig, str]:
+        """Choose the next pair. A builder chooses among its own candidates only."""
+        del among
+        pair, reason = self.pairs.choose(trials)
+        return ChosenConfig(pair), reason
