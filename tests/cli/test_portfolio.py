@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from foretune.cli.portfolio import NORMALISATION_WORDS
+from foretune.cli.portfolio_text import NORMALISATION_WORDS
 from foretune.methods.zero_shot.portfolio import Portfolio
 from foretune.numerics.normalise import REFERENCE_SIZE
 from tests.methods.zero_shot.examples import bowls, candidates, experience_of, unshared_experience

@@ -1,6 +1,5 @@
 """`foretune portfolio`: short lists of configurations; one of them works on most datasets."""
 
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +8,7 @@ import click
 from foretune.cli.option_values import SEED
 from foretune.cli.output_paths import check_out
 from foretune.cli.portfolio_build import BUILDERS, NORMALISATIONS, build_command
+from foretune.cli.portfolio_text import describe_portfolio
 from foretune.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,15 +18,6 @@ if TYPE_CHECKING:
 SHIPPED = ("catboost", "lightgbm", "mlp", "xgboost", "zaml")
 """Shipped portfolios, written out so that `--help` is instant. A test compares them."""
 LENGTH = 8
-NORMALISATION_WORDS = {
-    "red": "relative error difference to the mean of a task's 10 best; below 0 is better",
-    "rank": "share of the task's configurations that are better",
-    "none": "as measured",
-    "stddev": "standard deviations from a task's mean",
-    "min-max": "from a task's best, 0, to its worst, 1",
-    "normal": "Gaussian score of the rank",
-}
-"""Explanations of how losses were normalised. A test compares them."""
 
 
 class PortfolioGroup(click.Group):
@@ -162,22 +153,6 @@ def _build_portfolio(source: str, recipe: "Recipe", metric: str | None) -> "Port
     experience = experience.with_metrics([metric or experience.metrics[0].name])
     made = build(experience, recipe, progress=TerminalProgress())
     return made.portfolio(recipe, Path(source).name)
-
-
-def describe_portfolio(found: "Portfolio") -> str:
-    """Describe a portfolio in Python comments."""
-    lines = [f"{len(found)} configurations from {found.source}, chosen by '{found.builder}'"]
-    if found.jobs is not None:
-        lines[0] += f" from {found.jobs:,} evaluations"
-    if found.losses:
-        after = ", ".join(f"{loss:.4g}" for loss in found.losses)
-        unit = NORMALISATION_WORDS.get(found.normalisation, found.normalisation)
-        lines.append(f"Expected {found.aggregate} loss ({unit}) after each: {after}")
-    if found.note:
-        lines.append(found.note)
-    return "\n".join(
-        textwrap.fill(line, 100, initial_indent="# ", subsequent_indent="# ") for line in lines
-    )
 
 
 portfolio_command.add_command(build_command)

@@ -259,7 +259,7 @@ class PortfolioRun:
 
     def _report(self, done: "FinishedBuild") -> int:
         """Print and save the portfolio, and return the exit code."""
-        from foretune.cli.portfolio import describe_portfolio
+        from foretune.cli.portfolio_text import describe_portfolio
         from foretune.experience import Status
         from foretune.methods.zero_shot.portfolio import as_python
 
