@@ -51,6 +51,7 @@ class Given:
     seeds: int
     metric: str | None = None
     tasks_limit: int | None = None
+    tasks: tuple[str, ...] | None = None
 
 
 def load(given: Given) -> Experience:
@@ -106,7 +107,7 @@ def settings_of(experience: Experience, given: Given, suite: str) -> ReplaySetti
 
 def prepare_folder(experience: Experience, given: Given, folder: Path) -> tuple[str, ...]:
     """Write the tasks and the plan of all runs, and return the names of the tasks."""
-    held = plan_held_out(experience, LEAVE_ONE_OUT, START, limit=given.tasks_limit)
+    held = plan_held_out(experience, LEAVE_ONE_OUT, START, given.tasks, given.tasks_limit)
     tasks = tuple(task for split in held.splits for task in split.test)
     (folder / "problems").mkdir(parents=True, exist_ok=True)
     for task in tasks:
@@ -169,12 +170,16 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--budget", type=float, default=10.0)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--tasks-limit", type=int, help="as `foretune bench run` draws them")
+    parser.add_argument("--tasks", help="only these, with commas between")
     parser.add_argument("--metric", help="the experience's first if not given")
     parser.add_argument("--suite", help="the file's name if not given")
     parser.add_argument("--out", type=Path, required=True)
     asked = parser.parse_args(words)
     peers = tuple(asked.peers.split(","))
-    given = Given(asked.file, peers, asked.budget, asked.seeds, asked.metric, asked.tasks_limit)
+    tasks = None if asked.tasks is None else tuple(asked.tasks.split(","))
+    given = Given(
+        asked.file, peers, asked.budget, asked.seeds, asked.metric, asked.tasks_limit, tasks
+    )
     contestants = [Contestant.called(name) for name in peers]
     unknown = [one.name for one in contestants if one.environment == OURS]
     if unknown:
