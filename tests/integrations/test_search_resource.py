@@ -183,3 +183,68 @@ def test_mistakes_are_named_before_the_first_fit(options, rule):
     search = ForetuneSearchCV(LogisticRegression(), {"C": (0.1, 1.0)}, cv=2, **options)
     with refuses(rule):
         search.fit(X, Y)
+
+
+class ByFold(ClassifierMixin, BaseEstimator):
+    """Its score is `quality`, plus the number of its fold, which the first column holds."""
+
+    fits = 0
+
+    def __init__(self, quality: float = 0.0, breaks: bool = False) -> None:
+        self.quality, self.breaks = quality, breaks
+
+    def fit(self, X, y):
+        if self.breaks:
+            raise ValueError("broken")
+        type(self).fits += 1
+        self.classes_ = np.unique(y)
+        return self
+
+    def score(self, X, y):
+        return self.quality + X[0, 0]
+
+
+FOLD_OF_ROW = np.repeat(np.arange(6.0), 10)
+
+
+def test_folds_are_a_resource_and_none_is_fitted_twice():
+    ByFold.fits = 0
+    x = np.column_stack([FOLD_OF_ROW, FOLD_OF_ROW])
+    search = ForetuneSearchCV(
+        ByFold(), {"quality": (0.0, 1.0)}, n_iter=9, method="random", random_state=0,
+        cv=KFold(6), resource="n_splits", factor=3, min_resources=1, max_resources=6,
+    ).fit(x, np.tile([0, 1], 30))  # fmt: skip
+    results = search.cv_results_
+    quality = np.array([params["quality"] for params in results["params"]])
+    assert results["n_resources"].tolist() == [1] * 9 + [3] * 3
+    assert results["iter"].tolist() == [0] * 9 + [1] * 3
+    assert ByFold.fits == 9 * 1 + 3 * 2 + 1  # the last one is of all rows
+    np.testing.assert_allclose(results["mean_test_score"], quality + np.repeat([0.0, 1.0], [9, 3]))
+    np.testing.assert_allclose(results["std_test_score"][9:], np.std([0, 1, 2]))
+    np.testing.assert_allclose(results["split2_test_score"][9:], quality[9:] + 2)
+    assert np.isnan(results["split1_test_score"][:9]).all()
+    assert np.isnan(results["split3_test_score"]).all()
+    assert search.best_index_ >= 9
+    assert search.n_splits_ == 6
+    assert isinstance(search.cv, KFold)
+    found = search.to_experience("t")
+    assert found.curves.lengths.tolist().count(2) == 3
+    assert (found.status == Status.STOPPED).sum() == 6
+
+
+def test_candidates_that_break_on_folds_are_failures():
+    space = {"breaks": [True, False], "quality": (0.0, 1.0)}
+    x = np.column_stack([FOLD_OF_ROW, FOLD_OF_ROW])
+    search = ForetuneSearchCV(
+        ByFold(), space, n_iter=8, method="random", random_state=0,
+        cv=KFold(3), resource="n_splits", factor=2,
+    )  # fmt: skip
+    with pytest.warns(FitFailedWarning):
+        search.fit(x, np.tile([0, 1], 30))
+    broken = np.array([params["breaks"] for params in search.cv_results_["params"]])
+    assert 0 < broken.sum() < len(broken)
+    assert search.failed_.tolist() == broken.tolist()
+    assert np.isnan(search.cv_results_["mean_test_score"][broken]).all()
+    assert search.cv_results_["n_resources"].tolist()[-1] == 3
+    assert not search.best_params_["breaks"]
+    assert "mean_fit_time" in search.cv_results_

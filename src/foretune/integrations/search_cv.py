@@ -4,11 +4,9 @@ Candidates are chosen here, batch by batch. scikit-learn evaluates and ranks the
 best one again.
 """
 
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,8 +21,16 @@ from foretune.errors import UsageError
 from foretune.experience import Experience
 from foretune.integrations.estimator_space import SearchSpace, own_name
 from foretune.integrations.search_experience import drop_ambiguous_counts, make_experience
+from foretune.integrations.search_folds import OneFold, clear_unused_folds
 from foretune.integrations.search_loop import Candidate, CandidateLoop, metric_names
+from foretune.integrations.search_messages import (
+    NO_SPLITS,
+    level_of_the_user,
+    no_result_error,
+    no_splits_error,
+)
 from foretune.integrations.search_resource import (
+    FOLDS,
     ROWS,
     Resource,
     SameSplits,
@@ -42,10 +48,6 @@ DEFAULT = "auto"
 """The method that is used if none is named."""
 SCORE = "score"
 """What scikit-learn calls the only metric."""
-NO_SPLITS = "No fits were performed"
-"""How scikit-learn begins its error if `cv` gives no splits, for example a used-up generator."""
-ON_THE_WAY = ("foretune", "sklearn", "joblib")
-"""Packages whose functions are called between a line of the user and the search."""
 
 Results: TypeAlias = dict[str, Any]
 Evaluate: TypeAlias = Callable[..., Results]
@@ -68,12 +70,12 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         n_iter: the number of candidates, or fewer if the space has fewer.
         missing: what to do with past runs that lack a value, as for `Experience.in_space`.
         resource: stop poor candidates early. All candidates begin with few resources, and one of
-            `factor` goes on with more: `n_samples` (rows to learn from), or a hyperparameter of the
-            estimator, such as `n_estimators`. `cv_results_` has the columns `iter` and
-            `n_resources`.
+            `factor` goes on with more: `n_samples` (rows to learn from), `n_splits` (folds to score
+            on), or a hyperparameter of the estimator, such as `n_estimators`. `cv_results_` has the
+            columns `iter` and `n_resources`.
         min_resources: of the first iteration: a number, "smallest", or "exhaust", with which the
             last iteration has `max_resources`.
-        max_resources: a number, or "auto" for all rows.
+        max_resources: a number, or "auto" for all rows or folds.
         factor: one of `factor` candidates goes on to the next iteration.
 
     All other arguments are those of `RandomizedSearchCV`. If there are several metrics, the one
@@ -138,7 +140,14 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         if self.resource == ROWS:
             classes = len(np.unique(y)) if is_classifier(self.estimator) else 1
             self._rows, self._classes = _num_samples(X), classes
-        super().fit(X, y, **params)
+        if self.resource == FOLDS:
+            self._folds = OneFold(self.estimator, self.cv, X, y, params.get("groups"))
+            with self._folds.replace_cv(self):
+                super().fit(X, y, **params)
+            self.n_splits_ = self._folds.count
+            del self._folds
+        else:
+            super().fit(X, y, **params)
         return self
 
     def to_experience(
@@ -193,14 +202,14 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         if self.resource is None:
             return None
         check_resource(self.resource, self.estimator, [own_name(n) for n in space.space.names])
-        on_rows = self.resource == ROWS
+        on_rows, on_folds = self.resource == ROWS, self.resource == FOLDS
         return plan_resource(
             self.resource,
             least=self.min_resources,
             most=self.max_resources,
             factor=self.factor,
             candidates=self.n_iter,
-            rows=self._rows if on_rows else 0,
+            rows=self._rows if on_rows else self._folds.count if on_folds else 0,
             classes=self._classes if on_rows else 1,
         )
 
@@ -219,6 +228,8 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         """Return the tables of all results so far. Failures are added to them at the end."""
         self._formatted = (candidate_params, n_splits, out, more_results)
         results: Results = super()._format_results(candidate_params, n_splits, out, more_results)
+        if self.resource == FOLDS and n_splits > 1:
+            clear_unused_folds(results, n_splits)
         return results
 
     # Trials
@@ -228,23 +239,19 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
         # A generator is used up now, and scikit-learn keeps what it gave.
         kept = isinstance(self.cv, Iterable) and not hasattr(self.cv, "split")
         own = SameSplits(self.cv, is_classifier(self.estimator), self._seed)
-        splits = None if kept and self.resource != ROWS else own
+        splits: Any = None if kept and self.resource != ROWS else own
+        if self.resource == FOLDS:
+            splits = self._folds
         results: Results = {}
         errors: list[ValueError] = []
         try:
             for batch in loop.batches(self.n_iter):
                 parameters = [candidate.parameters for candidate in batch]
-                cv: Any = splits
-                if splits is not None and loop.resource is not None and self.resource == ROWS:
-                    rows = loop.resource.amounts[batch[0].iteration]
-                    cv = ShareOfSplits(splits, rows / self._rows)
                 try:
-                    results = evaluate_candidates(
-                        parameters, cv=cv, more_results=loop.columns(batch)
-                    )
+                    results = self._evaluate(loop, batch, evaluate_candidates, splits)
                 except ValueError as error:
                     if str(error).startswith(NO_SPLITS):
-                        raise _no_splits() from error
+                        raise no_splits_error() from error
                     if splits is not None and not splits.drawn:
                         raise  # the rows could not be split
                     errors.append(self._failure(error, parameters))
@@ -257,7 +264,28 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
             if not results:
                 raise
         if not results:
-            raise _no_result_error(errors, len(loop.tried))
+            raise no_result_error(errors, len(loop.tried))
+        return results
+
+    def _evaluate(
+        self, loop: CandidateLoop, batch: Sequence[Candidate], evaluate: Evaluate, splits: Any
+    ) -> Results:
+        """Evaluate a batch with its resources, and return the tables of all batches."""
+        parameters, columns = [each.parameters for each in batch], loop.columns(batch)
+        if loop.resource is None or self.resource not in (ROWS, FOLDS):
+            return evaluate(parameters, cv=splits, more_results=columns)
+        amount = loop.resource.amounts[batch[0].iteration]
+        if self.resource == ROWS:
+            share = ShareOfSplits(splits, amount / self._rows)
+            return evaluate(parameters, cv=share, more_results=columns)
+
+        def evaluate_fold(_: int) -> tuple[Results, Any]:
+            return evaluate(parameters, cv=splits, more_results=columns), self._formatted[2]
+
+        results, formatted = self._folds.evaluate(batch, amount, evaluate_fold, columns)
+        # scikit-learn goes on with this very dict.
+        results.clear()
+        results.update(self._format_results(*formatted))
         return results
 
     def _follow(self, loop: CandidateLoop, batch: Sequence[Candidate], results: Results) -> None:
@@ -282,7 +310,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
             raise error
         for each in parameters:
             clone(self.estimator).set_params(**each)  # a name that does not exist is a mistake
-        warnings.warn(str(error), FitFailedWarning, stacklevel=_level_of_the_user())
+        warnings.warn(str(error), FitFailedWarning, stacklevel=level_of_the_user())
         return error
 
     def _with_failures(self, loop: CandidateLoop) -> Results:
@@ -293,8 +321,7 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
             out[position * n_splits : position * n_splits] = [failure] * n_splits
         parameters = [candidate.parameters for candidate in loop.tried]
         columns = loop.columns(loop.tried)
-        results: Results = super()._format_results(parameters, n_splits, out, columns)
-        return results
+        return self._format_results(parameters, n_splits, out, columns)
 
     def _like_a_failure(self, outcome: Mapping[str, Any]) -> dict[str, Any]:
         """Return an outcome of one fit as if it had failed in an unknown time."""
@@ -355,45 +382,10 @@ class ForetuneSearchCV(BaseSearchCV):  # type: ignore[misc]
                 )
             wanted = recorded[:1]
         unset = space.values_of(self.estimator, past=past.space)
-        level = _level_of_the_user()
+        level = level_of_the_user()
         past = drop_ambiguous_counts(
             past.with_metrics(wanted), space, self.estimator, stacklevel=level + 1
         )
         return carry_over_past(
             past, space.space, assumed=unset, missing=self.missing, stacklevel=level + 1
         )
-
-
-def _level_of_the_user() -> int:
-    """Return the stack level of the user's line, for a warning of the caller.
-
-    It depends on the version of scikit-learn, which wraps `fit`.
-    """
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and _package_of(frame) in ON_THE_WAY:
-        level, frame = level + 1, frame.f_back
-    return level
-
-
-def _package_of(frame: FrameType) -> str:
-    name: str = frame.f_globals.get("__name__", "")
-    return name.partition(".")[0]
-
-
-def _no_splits() -> UsageError:
-    return UsageError(
-        "a search needs at least one split of the rows, but cv gives none: give splits as a list, "
-        "for a generator gives them to one fit only",
-        rule="no-splits",
-        field="cv",
-    )
-
-
-def _no_result_error(errors: Sequence[ValueError], candidates: int) -> ValueError:
-    """Return the error of a search without any result; scikit-learn counts one batch only."""
-    if len(errors) == 1:
-        return errors[0]
-    return ValueError(
-        f"None of the {candidates} candidates could be evaluated, in {len(errors)} batches. Of the "
-        f"first batch scikit-learn says:\n{errors[0]}"
-    )

@@ -12,6 +12,7 @@ from foretune.experience.alignment.restriction import in_other_space
 from foretune.experience.curves import build_curves
 from foretune.integrations.estimator_space import SearchSpace
 from foretune.integrations.search_loop import scores_of
+from foretune.integrations.search_resource import FOLDS
 
 
 def make_experience(
@@ -24,9 +25,18 @@ def make_experience(
     results, names = search.cv_results_, list(metrics)
     # The score of a failed fit is `error_score`, which is no result.
     scores = np.where(search.failed_[:, None], np.nan, scores_of(results, names))
-    seconds = search.n_splits_ * (results["mean_fit_time"] + results["mean_score_time"])
+    seconds = results["mean_fit_time"] + results["mean_score_time"]
+    seconds = seconds * (1 if search.resource == FOLDS else search.n_splits_)
     steps = np.asarray(results.get("n_resources", np.zeros(len(scores))))
     rows = _rows_of_candidates(search)
+    if search.resource == FOLDS:
+        # Each iteration adds folds, and keeps the earlier ones.
+        seconds = (
+            seconds
+            * np.concatenate([np.diff(steps[own], prepend=0) for own in rows])[
+                np.argsort(np.concatenate(rows))
+            ]
+        )
     last = [own[-1] for own in rows]
     done = np.isfinite(scores[last]).any(axis=1)
     status = np.where(done, Status.DONE, Status.FAILED)

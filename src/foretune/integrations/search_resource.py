@@ -14,6 +14,8 @@ from foretune.errors import UsageError
 
 ROWS = "n_samples"
 """The resource that is the number of rows."""
+FOLDS = "n_splits"
+"""The resource that is the number of folds to score on."""
 LEAST_ROWS = 10
 """The fewest rows for each class, as in scikit-learn for five splits."""
 
@@ -23,7 +25,7 @@ class Resource:
     """What candidates get more of in each iteration."""
 
     name: str
-    """`n_samples`, or a hyperparameter of the estimator."""
+    """`n_samples`, `n_splits`, or a hyperparameter of the estimator."""
     amounts: tuple[int, ...]
     """The amount in each iteration, ascending."""
     factor: float
@@ -31,7 +33,7 @@ class Resource:
 
     def parameters(self, iteration: int) -> dict[str, int]:
         """Return what an iteration sets on the estimator."""
-        return {} if self.name == ROWS else {self.name: self.amounts[iteration]}
+        return {} if self.name in (ROWS, FOLDS) else {self.name: self.amounts[iteration]}
 
 
 def plan_resource(
@@ -47,9 +49,10 @@ def plan_resource(
     """Return the resource with its amounts.
 
     least: an amount, "smallest", or "exhaust": then the last iteration has the most resources.
-    most: an amount, or "auto": all rows.
+    most: an amount, or "auto": all rows or folds.
     candidates: the number of candidates in the first iteration.
-    rows, classes: of the table that is learnt from.
+    rows: of the table that is learnt from; or the number of folds, if these are the resource.
+    classes: of that table.
     """
     if not isinstance(factor, int | float) or not factor > 1:
         raise UsageError(
@@ -85,12 +88,12 @@ def check_resource(name: Any, estimator: Any, searched: Sequence[str]) -> None:
 
     searched: the hyperparameters of the space, as scikit-learn calls them.
     """
-    if name == ROWS:
+    if name in (ROWS, FOLDS):
         return
     if name not in estimator.get_params():
         raise UsageError(
-            f"a resource must be '{ROWS}' or a hyperparameter of the estimator, but got {name!r}: "
-            "choose one of `estimator.get_params()`",
+            f"a resource must be '{ROWS}', '{FOLDS}' or a hyperparameter of the estimator, but got "
+            f"{name!r}: choose one of `estimator.get_params()`",
             rule="unknown-resource",
             field="resource",
             value=name,
@@ -106,10 +109,11 @@ def check_resource(name: Any, estimator: Any, searched: Sequence[str]) -> None:
 
 
 def _highest(name: str, most: int | str, rows: int) -> int:
-    if most == "auto" and name == ROWS:
+    limited = name in (ROWS, FOLDS)
+    if most == "auto" and limited:
         return rows
-    if not _is_count(most) or most < 1 or (name == ROWS and most > rows):
-        limit = f" of at most {rows}, or 'auto'" if name == ROWS else ""
+    if not _is_count(most) or most < 1 or (limited and most > rows):
+        limit = f" of at most {rows}, or 'auto'" if limited else ""
         raise UsageError(
             f"the most resources must be a whole number{limit}, but got {most!r} for '{name}': "
             "give max_resources",

@@ -235,8 +235,11 @@ class CurveTuner(Protocol):
     def ask(self) -> list[Suggestion]:
         """Suggest a new configuration, or a paused one that goes on."""
 
-    def tell_step(self, id_: int, step: float, losses: tuple[float, ...] | float) -> StepDecision:
-        """Take in a report, and decide whether the trial goes on."""
+    def tell_step(self, id_: int, step: float, losses: Any) -> StepDecision:
+        """Take in a report, and decide whether the trial goes on.
+
+        losses: a number, or a tuple of them if there are several objectives.
+        """
 
     def tell(self, outcomes: list[Told]) -> None:
         """Take in how trials ended."""
