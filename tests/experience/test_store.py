@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -177,6 +178,18 @@ def test_a_large_table_of_configurations_stands_in_the_rows(folder: Path) -> Non
         assert back.config_index.tolist() == experience.compact().config_index.tolist()
 
     round_trip()
+
+
+@pytest.mark.parametrize("limits", [FileLimits(), FileLimits(configs_in_footer=0)])
+def test_an_experience_is_opened_without_pandas(limits: FileLimits, tmp_path: Path) -> None:
+    """Importing pandas takes half a second, and a first suggestion may wait for two."""
+    write_experience(small(), tmp_path / "e", limits=limits)
+    code = (
+        "import sys; from foretune.experience import Experience; "
+        f"Experience.open({str(tmp_path / 'e')!r}); print('pandas' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 def test_configurations_in_rows_are_read_by_other_tools(folder: Path) -> None:

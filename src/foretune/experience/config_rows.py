@@ -6,6 +6,7 @@ where a hyperparameter is inactive. In all other rows the columns are null.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -61,13 +62,15 @@ class ConfigTable:
         index: the number of the configuration of each row.
         """
         columns = [batch.column(PREFIX + name) for name in self.names]
-        here = columns[0].is_valid().to_numpy(zero_copy_only=False)
+        here = _present(columns[0])
         rows = _slice_or_places(index[here], len(self.values))
         self.seen[rows] = True
         for position, cells in enumerate(columns):
-            if not np.array_equal(here, cells.is_valid().to_numpy(zero_copy_only=False)):
+            if not np.array_equal(here, _present(cells)):
                 raise DamagedError("a row holds a part of a configuration", rule="partial-config")
-            self.values[rows, position] = cells.drop_null().to_numpy()
+            self.values[rows, position] = read_numbers(
+                cells.drop_null() if cells.null_count else cells
+            )
 
     def whole(self) -> Floats:
         """Return the table after all rows have been added."""
@@ -77,6 +80,24 @@ class ConfigTable:
                 f"{missing} configurations are missing", rule="configs-missing", value=missing
             )
         return self.values
+
+
+def read_numbers(column: pa.Array) -> NDArray[Any]:
+    """Return the numbers of a column without gaps. `np.asarray` and `to_numpy` import pandas."""
+    if column.null_count:
+        raise DamagedError("a number is missing", rule="number-missing")
+    dtype = np.dtype(column.type.to_pandas_dtype())
+    numbers = np.frombuffer(column.buffers()[1], dtype)
+    return numbers[column.offset : column.offset + len(column)]
+
+
+def _present(column: pa.Array) -> Bools:
+    """Return which rows of a column have a value."""
+    bits = column.buffers()[0]
+    if not column.null_count or bits is None:
+        return np.ones(len(column), dtype=np.bool_)
+    flags = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")
+    return flags[column.offset : column.offset + len(column)].astype(np.bool_)
 
 
 def configs_apart(experience: ExperienceData) -> list[int]:

@@ -18,7 +18,7 @@ from foretune._base.progress import SILENT, Progress
 from foretune.errors import DamagedError, ExperienceError, ForetuneError
 from foretune.experience.build import EvaluationColumns, from_columns
 from foretune.experience.checks import Notes
-from foretune.experience.config_rows import ConfigTable
+from foretune.experience.config_rows import ConfigTable, read_numbers
 from foretune.experience.curves import CurveColumns, build_curves
 from foretune.experience.data import METRIC_PREFIX, AnyExperience, MetaFeatures
 from foretune.experience.parquet_format import (
@@ -274,13 +274,13 @@ class _Reader:
         for batch in _batches(file):
             rows = slice(end, end := end + len(batch))
             task_index[rows] = _task_index(batch.column("task"), positions)
-            config_index[rows] = _numbers(batch.column("config"))
+            config_index[rows] = read_numbers(batch.column("config"))
             for column, metric in enumerate(self._metrics):
-                values[rows, column] = _numbers(batch.column(METRIC_PREFIX + metric.name))
-            status[rows] = _numbers(batch.column("status"))
-            seconds[rows] = _numbers(batch.column("seconds"))
+                values[rows, column] = read_numbers(batch.column(METRIC_PREFIX + metric.name))
+            status[rows] = read_numbers(batch.column("status"))
+            seconds[rows] = read_numbers(batch.column("seconds"))
             if fidelity is not None:
-                fidelity[rows] = _numbers(batch.column("fidelity"))
+                fidelity[rows] = read_numbers(batch.column("fidelity"))
             if curves is not None:
                 curves.add(batch)
             if table is not None:
@@ -332,23 +332,14 @@ def _lists(column: pa.ListArray) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Return the number of entries of each list, and the entries of all."""
     if column.null_count:
         raise DamagedError("a curve is missing", rule="number-missing")
-    lengths = _numbers(column.value_lengths()).astype(np.int64)
-    return lengths, _numbers(column.flatten())
+    lengths = read_numbers(column.value_lengths()).astype(np.int64)
+    return lengths, read_numbers(column.flatten())
 
 
 def _task_index(column: pa.DictionaryArray, positions: Mapping[str, int]) -> NDArray[np.int32]:
     known = np.array([positions[name] for name in column.dictionary.to_pylist()], dtype=np.int32)
-    index: NDArray[np.int32] = known[_numbers(column.indices)]
+    index: NDArray[np.int32] = known[read_numbers(column.indices)]
     return index
-
-
-def _numbers(column: pa.Array) -> NDArray[Any]:
-    """Return the numbers of a column without gaps. `np.asarray` would import pandas."""
-    if column.null_count:
-        raise DamagedError("a number is missing", rule="number-missing")
-    dtype = np.dtype(column.type.to_pandas_dtype())
-    numbers = np.frombuffer(column.buffers()[1], dtype)
-    return numbers[column.offset : column.offset + len(column)]
 
 
 def _with_nan(features: Mapping[str, Mapping[str, float | None]]) -> MetaFeatures:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from foretune._base.arrays import Floats
 from foretune.errors import UsageError
@@ -57,8 +56,9 @@ def keep_losses(losses: Floats) -> Floats:
 
 def share_of_better(losses: Floats) -> Floats:
     """Return the rank between 0 and 1: the share of the task's losses that are lower."""
-    known = max(int(np.count_nonzero(~np.isnan(losses))), 1)
-    return (rankdata(losses, method="min", nan_policy="omit") - 1.0) / known
+    known = np.sort(losses[~np.isnan(losses)])
+    lower = np.searchsorted(known, losses) / max(len(known), 1)
+    return np.where(np.isnan(losses), np.nan, lower)
 
 
 def normal_scores(losses: Floats) -> Floats:
