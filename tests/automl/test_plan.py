@@ -196,13 +196,13 @@ def test_classes_that_no_model_can_foretell_are_named() -> None:
         n for n in make_plan(arranged(late, order=np.arange(60)), FitOptions()).notes if "'w'" in n
     ]
     # The last ten rows are scored by models that have seen ten of the class.
-    assert note.startswith("10 of 30 scored rows are of a class that no row learnt from has: 'w'.")
+    assert note.startswith("10 of 30 scored rows are of a class that no training row has: 'w'.")
     of_one_group = arranged(late, group=np.arange(60) // 20)
     assert any(
         "20 of 60 scored rows" in note for note in make_plan(of_one_group, FitOptions()).notes
     )
     of_one_row = make_plan(table(["u", "v"] * 20 + ["odd"]), FitOptions())
-    said = "1 of 41 scored rows is of a class that no row learnt from has: 'odd'. It makes"
+    said = "1 of 41 scored rows is of a class that no training row has: 'odd'. It makes"
     assert any(note.startswith(said) for note in of_one_row.notes)
     known = make_plan(arranged(["u", "v", "w"] * 20, order=np.arange(60)), FitOptions())
     assert not any("scored rows" in note for note in known.notes)

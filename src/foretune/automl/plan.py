@@ -309,7 +309,7 @@ def _new_class_notes(protocol: Protocol, table: Table) -> list[str]:
     are, they_make = ("is", "It makes") if len(new) == 1 else ("are", "They make")
     return [
         f"{len(new):,} of {sum(len(held) for _, held in splits):,} scored rows {are} of "
-        f"{'a class' if len(names) == 1 else 'classes'} that no row learnt from has: "
+        f"{'a class' if len(names) == 1 else 'classes'} that no training row has: "
         f"{quote_names(names)}. {they_make} every score worse."
     ]
 
@@ -331,7 +331,7 @@ def _scale_notes(table: Table) -> list[str]:
     if half == 0.0 or table.y.std() >= EQUAL_TO_TREES:
         return []
     return [
-        f"The target's numbers differ by {2 * half:.3g} at most, which forests take for equal: "
+        f"The target's numbers differ by {2 * half:.3g} at most, which forests treat as equal: "
         "give them in other units for a better model."
     ]
 

@@ -89,9 +89,9 @@ def _check_header(header: Mapping[str, str]) -> tuple[int, list[int]]:
     _whole(header["label_index"])
     named, told = header["feature_names"].split(" "), header["feature_infos"].split(" ")
     if columns < 1 or len(named) != columns or len(told) != columns or "" in named + told:
-        _refuse("has other columns than it says")
+        _refuse("has another number of columns than it states")
     if not sizes or len(sizes) % a_round or not re.fullmatch(r"v\d", header["version"]):
-        _refuse("has other trees than it says")
+        _refuse("has another number of trees than it states")
     return columns, sizes
 
 
@@ -133,12 +133,12 @@ def _check_splits(arrays: Mapping[str, Sequence[float]], leaves: int, columns: i
     children = sorted([*arrays["left_child"], *arrays["right_child"]])
     # Each leaf, and each split except the first, is the child of exactly one earlier split.
     if children != [*range(-leaves, 0), *range(1, leaves - 1)]:
-        _refuse("has a tree that leads nowhere")
+        _refuse("has a tree with a branch to a missing node")
     for name in ("left_child", "right_child"):
         if any(0 <= child <= own for own, child in enumerate(arrays[name])):
-            _refuse("has a tree that leads back")
+            _refuse("has a tree with a branch to an earlier node")
     if not all(math.isfinite(value) for value in arrays["leaf_value"]):
-        _refuse("predicts what is no number")
+        _refuse("predicts values that are no numbers")
 
 
 def _check_categories(tree: Mapping[str, str], arrays: Mapping[str, Sequence[float]]) -> None:
@@ -173,7 +173,7 @@ def _all(text: str, read: Callable[[str], Any]) -> list[Any]:
 
 def _whole(text: str) -> int:
     if not _WHOLE.fullmatch(text):
-        _refuse("has something else than a whole number")
+        _refuse("has a value that is no whole number")
     return int(text)
 
 

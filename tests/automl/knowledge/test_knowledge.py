@@ -233,7 +233,7 @@ def test_without_experience_only_methods_that_start_from_nothing_work(tmp_path):
 def test_another_metric_is_used_for_one_that_was_not_measured(ships):
     mae = Metric("mae", Direction.MIN)
     knowledge = knows(ships, metric="mae")
-    assert knowledge.notes == ("the shipped experience did not measure mae; rmse speaks for it",)
+    assert knowledge.notes == ("the shipped experience did not measure mae; rmse is used instead",)
     assert knowledge.experience.metrics == (mae,)
     assert knowledge.prior(ZERO_SHOT) is not None
 

@@ -323,7 +323,7 @@ MEMBER = {"config": {}, "known": [0, 1, 2], "weight": 1.0}
 BAD_HEADERS = {
     "another kind": (header(kind="cake"), "says that it is 'cake'"),
     "a newer version": (header(version=99), "has version 99"),
-    "no version": (header(version=None), "does not say what it is"),
+    "no version": (header(version=None), "has no name of its format"),
     "not JSON": (lambda text: text[:-5], "damaged"),
     "NaN": (lambda text: text.replace(b'"weight": 1.0', b'"weight": NaN'), "damaged"),
     "infinity": (lambda text: text.replace(b'"weight": 1.0', b'"weight": 1e999'), "weights"),

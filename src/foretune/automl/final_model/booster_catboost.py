@@ -59,18 +59,18 @@ def _check_trees(trees: FlatTable) -> None:
     if not np.array_equal(trees.array(STARTS, "<i4"), starts):
         _refuse("has a tree at another place")
     if len(trees.array(SPLITS, "<i4")) != sizes.sum():
-        _refuse("has other splits than it says")
+        _refuse("has another number of splits than it states")
     leaves = int((2**sizes).sum())
     if len(trees.array(LEAVES, "<f8")) != leaves * dimension:
-        _refuse("has other leaves than it says")
+        _refuse("has another number of leaves than it states")
     if len(trees.array(WEIGHTS, "<f8")) not in (0, leaves):
-        _refuse("has other leaves than it says")
+        _refuse("has another number of leaves than it states")
     if len(trees.array(BIASES, "<f8")) not in (0, dimension):
-        _refuse("has other dimensions than it says")
+        _refuse("has another number of dimensions than it states")
     numbers = [trees.array(field, "<f8") for field in (LEAVES, WEIGHTS, BIASES)]
     numbers.append(np.array([trees.scalar(SCALE, "<d", 1.0), trees.scalar(BIAS, "<d", 0.0)]))
     if not all(np.isfinite(each).all() for each in numbers):
-        _refuse("predicts what is no number")
+        _refuse("predicts values that are no numbers")
 
 
 def _check_splits(trees: FlatTable) -> None:
@@ -88,9 +88,9 @@ def _check_splits(trees: FlatTable) -> None:
         counts.append(len(borders))
     splits = trees.array(SPLITS, "<i4")
     if not ((splits >= 0) & (splits < sum(counts))).all():
-        _refuse("splits at a border that is not there")
+        _refuse("splits at a border that does not exist")
     if BINS in trees.fields and not np.array_equal(trees.array(BINS, "<u4"), _bins(splits, counts)):
-        _refuse("splits at a border that is not there")
+        _refuse("splits at a border that does not exist")
 
 
 def _bins(splits: NDArray[Any], counts: list[int]) -> NDArray[Any]:
@@ -113,22 +113,22 @@ def _check_info(buffer: FlatTable, dimension: int) -> None:
         if text[:1] in ("{", "["):
             _check_json(name, text, dimension)
     if dimension > 1 and "class_params" not in about:
-        _refuse("has other classes than it says")
+        _refuse("has other classes than it states")
 
 
 def _check_json(name: str, text: str, dimension: int) -> None:
     try:
         plain = json.loads(text)
     except (ValueError, RecursionError):
-        _refuse("says something that is not JSON")
+        _refuse("has a description that is not JSON")
     if _levels(plain) > MOST_LEVELS:
-        _refuse("says something that is too deep")
+        _refuse("has a description that is nested too deeply")
     if name == "class_params":
         # CatBoost finds classes by these codes; pipelines number their classes 0, 1, ...
         codes = list(range(max(2, dimension)))
         plain = plain if isinstance(plain, dict) else {}
         if any(_codes(plain.get(part)) != codes for part in ("class_names", "class_to_label")):
-            _refuse("has other classes than it says")
+            _refuse("has other classes than it states")
 
 
 def _codes(classes: Any) -> list[int] | None:

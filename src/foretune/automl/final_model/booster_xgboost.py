@@ -59,9 +59,9 @@ def _check_model(learner: Mapping[str, Any]) -> None:
     _require(_is_empty(learner.get("feature_names", [])), "names its columns")
     columns, classes = _whole(about["num_feature"]), _whole(about["num_class"])
     kinds = learner.get("feature_types", [])
-    _require(_is_empty(kinds) or len(kinds) == columns, "has other columns than it says")
+    _require(_is_empty(kinds) or len(kinds) == columns, "states another number of columns")
     _require(all(kind in ("q", "c") for kind in kinds), "has columns of another kind")
-    _require(1 <= columns <= MOST_COLUMNS, "has other columns than it says")
+    _require(1 <= columns <= MOST_COLUMNS, "states another number of columns")
     _require(_whole(about.get("num_target", "1")) == 1, "has several targets")
     groups = max(1, classes)
     base = json.loads(about["base_score"])
@@ -75,9 +75,9 @@ def _check_objective(objective: Mapping[str, Any], classes: int) -> None:
     place = OBJECTIVES.get(objective["name"], "")
     _require(place != "" and set(objective) == {"name", place}, "has another objective")
     is_of_classes = place == "softmax_multiclass_param"
-    _require((classes >= 2) == is_of_classes, "has other classes than it says")
+    _require((classes >= 2) == is_of_classes, "states other classes")
     if is_of_classes:
-        _require(_whole(objective[place]["num_class"]) == classes, "has other classes than it says")
+        _require(_whole(objective[place]["num_class"]) == classes, "states other classes")
 
 
 def _check_trees(model: Mapping[str, Any], columns: int, groups: int) -> None:
@@ -85,10 +85,10 @@ def _check_trees(model: Mapping[str, Any], columns: int, groups: int) -> None:
     trees, about = model["trees"], model["gbtree_model_param"]
     _require(set(model) <= known and isinstance(trees, list), "has other parts than trees")
     _require(all(map(_is_empty, model.get("cats", {}).values())), "has categories")
-    _require(_whole(about["num_trees"]) == len(trees), "has other trees than it says")
+    _require(_whole(about["num_trees"]) == len(trees), "has another number of trees than it states")
     _require(_whole(about["num_parallel_tree"]) == 1, "has several trees a round")
     rounds, rest = divmod(len(trees), groups)
-    _require(rounds >= 1 and rest == 0, "has other trees than it says")
+    _require(rounds >= 1 and rest == 0, "has another number of trees than it states")
     of_groups = [*range(groups)] * rounds
     _require([int(each) for each in model["tree_info"]] == of_groups, "mixes up its classes")
     ends = [int(each) for each in model.get("iteration_indptr", range(0, len(trees) + 1, groups))]
@@ -110,7 +110,10 @@ def _check_tree(tree: Mapping[str, Any], columns: int) -> None:
     for name in (*NUMBERS, *POSITIONS, *FLAGS):
         kind = "f" if name in NUMBERS else "iu"
         _require(tree[name].ndim == 1 and tree[name].dtype.kind in kind, "mixes up its numbers")
-        _require(kind != "f" or bool(np.isfinite(tree[name]).all()), "predicts what is no number")
+        _require(
+            kind != "f" or bool(np.isfinite(tree[name]).all()),
+            "predicts no finite numbers",
+        )
     _require(bool((tree["split_type"] <= 1).all()), "has a split of another kind")
     _check_categories(tree)
     _require(bool((tree["default_left"] <= 1).all()), "has a split of another kind")
@@ -138,15 +141,15 @@ def _check_positions(tree: Mapping[str, Any], columns: int) -> None:
     left, right, parents, split = (tree[name].astype(np.int64) for name in POSITIONS)
     count = len(left)
     inner = np.flatnonzero(left != -1)
-    _require(bool(((left == -1) == (right == -1)).all()), "has a tree that leads nowhere")
+    _require(bool(((left == -1) == (right == -1)).all()), "has a branch to a missing node")
     children = np.concatenate([left[inner], right[inner]])
     own = np.concatenate([inner, inner])
     # Every node except the first is the child of exactly one earlier node.
     _require(bool(np.array_equal(np.sort(children), np.arange(1, count))), "leads nowhere")
-    _require(bool((children > own).all()), "has a tree that leads back")
-    _require(bool((parents[children] == own).all()), "has a tree that leads back")
-    _require(int(parents[0]) in (ROOT, -1), "has a tree that leads back")
-    _require(bool(((split >= 0) & (split < columns)).all()), "splits a column that is not there")
+    _require(bool((children > own).all()), "has a branch to an earlier node")
+    _require(bool((parents[children] == own).all()), "has a tree with a branch to an earlier node")
+    _require(int(parents[0]) in (ROOT, -1), "has a tree with a branch to an earlier node")
+    _require(bool(((split >= 0) & (split < columns)).all()), "splits a column that does not exist")
 
 
 def _check_settings(
@@ -158,7 +161,7 @@ def _check_settings(
     """
     _require(config["objective"] == model["objective"], "has two objectives")
     about = config.get("learner_model_param", model["learner_model_param"])
-    _require(about == model["learner_model_param"], "says two things of itself")
+    _require(about == model["learner_model_param"], "contradicts itself")
     settings = config["generic_param"]
     _require(settings.get("device", "cpu") == "cpu", "needs another device")
     for name in ("n_jobs", "nthread"):
@@ -166,7 +169,7 @@ def _check_settings(
     booster = config["gradient_booster"]
     trees = model["gradient_booster"]["model"]["gbtree_model_param"]
     _require(booster["name"] == "gbtree", "is of other kind")
-    _require(booster.get("gbtree_model_param", trees) == trees, "says two things of itself")
+    _require(booster.get("gbtree_model_param", trees) == trees, "contradicts itself")
     for value in _leaves(whole):
         is_number = isinstance(value, int | float) and math.isfinite(value) and abs(value) < 2**31
         is_text = isinstance(value, str) and len(value) <= LONGEST and value.isprintable()
@@ -196,7 +199,7 @@ def _is_finite(value: Any) -> bool:
 def _whole(text: Any) -> int:
     """Return a whole number, which XGBoost writes as a text."""
     if not isinstance(text, str) or not text.isascii() or not text.isdigit() or len(text) > 9:
-        _refuse("has something else than a whole number")
+        _refuse("has a value that is no whole number")
     return int(text)
 
 

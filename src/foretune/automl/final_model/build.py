@@ -132,7 +132,7 @@ def _remedy(trials: Sequence[Trial]) -> str:
     others = [trial for trial in failed if not trial.reason.startswith(OUT_OF_LIMITS)]
     if not others:
         return limits
-    mend = "mend what these reasons name in the table, or choose other estimators"
+    mend = "correct the table as these reasons say, or choose other estimators"
     return mend if len(others) == len(trials) else f"{mend}, or {limits}"
 
 
@@ -141,8 +141,8 @@ def _spent_remedy(is_spent: bool) -> str:
     if not is_spent:
         return ""
     return (
-        "; failed trials count, so raise --trials as well, or begin anew with another --out (or "
-        "another --store, where one was given)"
+        "; failed trials count, so raise --trials as well, or begin again with another --out (or "
+        "another --store, if one was given)"
     )
 
 

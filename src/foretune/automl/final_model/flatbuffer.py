@@ -82,5 +82,5 @@ def read_table(content: bytes, start: int) -> FlatTable:
 def unpack(content: bytes, form: str, place: int) -> Any:
     """Return the number at a position, which must lie in the content."""
     if not 0 <= place <= len(content) - struct.calcsize(form):
-        raise DamagedPartError("the flat buffer of its booster leads out of itself")
+        raise DamagedPartError("the flat buffer of its booster points outside of itself")
     return struct.unpack_from(form, content, place)[0]

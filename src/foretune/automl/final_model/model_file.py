@@ -132,7 +132,7 @@ def write_model(
         text = json.dumps(header, allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError) as error:
         raise UsageError(
-            f"what a model file says about itself must be JSON, but this is not ({error}): use "
+            f"the description in a model file must be JSON, but this is not ({error}): use "
             "finite numbers, strings, lists and dictionaries",
             rule="header-not-json",
         ) from error
@@ -294,7 +294,7 @@ def _header(path: Path, content: bytes) -> dict[str, Any]:
     header = _entry(path, content, ENTRY)
     types = {"kind": str, "version": int, "packages": dict, "model": dict}
     if not isinstance(header, dict) or {n: type(v) for n, v in header.items()} != types:
-        refuse_model(path, "does not say what it is", WRITTEN_BY_FIT)
+        refuse_model(path, "has no name of its format", WRITTEN_BY_FIT)
     if header["kind"] != KIND:
         refuse_model(path, f"says that it is '{header['kind']}'", WRITTEN_BY_FIT)
     made = header["version"]

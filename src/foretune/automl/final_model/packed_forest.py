@@ -68,7 +68,7 @@ class PackedForest:
         lengths = {len(each) for each in self.columns.values()} | {len(self.values)}
         whole = len(sizes) == 1 and counts.min(initial=1) > 0 and lengths == {counts.sum()}
         if not whole or self.columns.keys() != COLUMNS.keys():
-            raise DamagedPartError("its forest has other trees than it says", part="forest")
+            raise DamagedPartError("its forest states another number of trees", part="forest")
         ends = np.cumsum(counts)
         forest = self.forest
         forest.estimators_ = [

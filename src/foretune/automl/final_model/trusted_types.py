@@ -192,7 +192,7 @@ def _objects(roots: list[Any]) -> Iterator[Any]:
 
 def _require(sound: bool, what: str) -> None:
     if not sound:
-        raise DamagedPartError(f"its {what} leads out of its arrays", part=what)
+        raise DamagedPartError(f"its {what} points outside of its arrays", part=what)
 
 
 def _check_tree(decision: Any) -> None:

@@ -90,7 +90,7 @@ class _UbjsonReader:
             _refuse("has a length of another type")
         length = int(struct.unpack(">q", self._take(8))[0])
         if not 0 <= length <= len(self._content) - self.place:
-            _refuse("has a length that is not there")
+            _refuse("lacks a length")
         return length
 
     def _peek(self) -> str:

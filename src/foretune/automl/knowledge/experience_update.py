@@ -26,7 +26,7 @@ def merge_newest(first: Experience, second: Experience) -> Experience:
         before = known.setdefault(metric.name, metric)
         if before != metric:
             raise DirectionError(
-                "evaluations are joined where a metric has one direction, but "
+                "evaluations can be joined only if each metric has one direction, but "
                 f"'{metric.name}' is '{before.direction}' in what is known and "
                 f"'{metric.direction}' in what is added: correct the direction of the wrong one",
                 rule="metric-direction",

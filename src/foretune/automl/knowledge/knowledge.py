@@ -115,7 +115,7 @@ class FitKnowledge:
             except ForetuneError as error:
                 notes.append(f"your own experience is left out ({error})")
         notes += [
-            f"the {each.kind} experience did not measure {metric}; {each.measured} speaks for it"
+            f"the {each.kind} experience did not measure {metric}; {each.measured} is used instead"
             for each in sources
             if each.measured != metric
         ]

@@ -30,7 +30,7 @@ KEPT_METHODS = ("auto", "gcp-prior")
 """The methods whose priors ship, and which `foretune learn` learns by default."""
 PORTFOLIO_LENGTH = 20
 UP_TO_DATE = "up to date"
-OVERTAKEN = "not kept: its datasets were forgotten, or learnt from anew, meanwhile"
+OVERTAKEN = "not kept: its datasets were forgotten, or learnt again meanwhile"
 PORTFOLIO = "portfolio"
 LearnPriors: TypeAlias = Callable[..., Iterator[LearningResult]]
 """Learns priors as `learn_in_processes` does."""

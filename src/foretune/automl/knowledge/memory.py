@@ -200,7 +200,7 @@ class Memory:
         known = self.recall(space_name)
         if known is None:
             raise UsageError(
-                f"only what is remembered can be exported, but nothing is of '{space_name}': "
+                f"only remembered tasks can be exported, but there are none of '{space_name}': "
                 "see  foretune experience show",
                 rule="nothing-remembered",
                 value=space_name,
@@ -237,7 +237,7 @@ class Memory:
             self._file(space_name).rename(aside)
             warnings.warn(
                 ForetuneWarning(
-                    f"what was remembered of '{space_name}' is damaged and was set aside as "
+                    f"the memory of '{space_name}' is damaged and was set aside as "
                     f"'{aside}': searches go on without it, and  foretune experience forget --all  "
                     "removes it",
                     rule="damaged-memory",
@@ -255,7 +255,7 @@ class Memory:
                 yield
         except OSError as error:
             raise UsageError(
-                f"what is remembered must be kept in a folder that can be written to, but "
+                f"the memory must be in a folder that can be written to, but "
                 f"'{self.folder}' gave '{error.strerror or error}': set {HOME_VARIABLE} to "
                 "another one, or use --no-remember",
                 rule="memory-not-writable",
@@ -342,8 +342,8 @@ def _tasks_with_name(known: Iterable[Experience], task: str) -> set[str]:
     found = {each for each in names if plain_name(each) == task}
     if len(found) > 1:
         raise UsageError(
-            f"a task to forget must be one, but {len(found)} tables are called '{task}': name one "
-            f"as  foretune experience show  does, {quote_names(sorted(found))}",
+            f"the task to forget must be unambiguous, but {len(found)} tables are called "
+            f"'{task}': name one as  foretune experience show  does, {quote_names(sorted(found))}",
             rule="ambiguous-task",
             value=task,
         )

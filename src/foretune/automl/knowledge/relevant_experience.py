@@ -63,7 +63,7 @@ def by_metric(experience: Experience, metric: Metric) -> Experience:
     if not np.isfinite(losses).any():
         raise ExperienceError(
             "experience must hold an evaluation that succeeded, but none of "
-            f"{len(experience)} did: collect other",
+            f"{len(experience)} did: collect more",
             rule="no-success",
             value=len(experience),
         )

@@ -64,7 +64,7 @@ class DeepPipePrior(Prior):
         if not larger.notes:
             return DeepPipeSurrogate(FixedNetwork.on(larger.model, target.pool))
         warnings.warn(
-            f"past tasks knew nothing of {', '.join(larger.notes)}: what is new is learnt from "
+            f"past tasks have no values of {', '.join(larger.notes)}: these are learnt from "
             "the target's own trials",
             ForetuneWarning,
             stacklevel=2,

@@ -90,7 +90,7 @@ class Portfolio:
             )
         except (ValueError, TypeError, LookupError, ArithmeticError) as error:
             raise ArtifactError(
-                f"a portfolio file must be whole, but '{name}' lacks or spoils {error}: make it "
+                f"a portfolio file must be whole, but '{name}' lacks or damages {error}: make it "
                 "again with 'foretune portfolio'",
                 rule="damaged-portfolio",
                 value=name,
