@@ -5,13 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from foretune._base.arrays import Bools, Floats
-from foretune.automl.estimators.pipelines import NATIVE
+from foretune.automl.estimators.pipelines import NATIVE, SELF_ENCODED
 from foretune.space import Encoded
 from foretune.space.structure import Stage
 from foretune.tables import Table
 
 TREES = ("rf", "extra_trees", "lightgbm", "xgboost", "catboost", "hist_boosting")
 """Estimators for which only the order of a column's numbers matters."""
+
+_IDLE_FOR = (({"imputer", "scaler", "reducer"}, NATIVE), ({"encoder"}, SELF_ENCODED))
+"""Stages that have no effect on some estimators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +45,10 @@ class PipelineEquivalence:
         if {"scaler", "reducer", "estimator"} <= stages.keys():
             _make_plain(values, _on_trees_alone(configs, stages), stages["scaler"])
         if "estimator" in stages:
-            native = _uses(configs, stages["estimator"], NATIVE)
-            for name in stages.keys() - {"estimator"}:
-                _make_plain(values, native, stages[name])
+            for idle, names in _IDLE_FOR:
+                rows = _uses(configs, stages["estimator"], names)
+                for name in sorted(stages.keys() & idle):
+                    _make_plain(values, rows, stages[name])
         return configs.space.from_values(values)
 
 

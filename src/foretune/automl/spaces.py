@@ -99,10 +99,10 @@ _NEIGHBOURS: Notation = {
     "weights": ["uniform", "distance"],
 }
 _NETWORK: Notation = {
-    "learning_rate_init": (1e-4, 1e-1, "log"),
-    "alpha": (1e-6, 1e1, "log"),
+    "learning_rate_init": (3e-3, 3e-2, "log"),
+    "alpha": (1e-2, 3.0, "log"),
     "layers": (1, 3),
-    "units": (16, 128, "log"),
+    "units": (32, 128, "log"),
 }
 _BOTH: dict[str, Notation] = {
     "lightgbm": {

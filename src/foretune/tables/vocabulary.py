@@ -34,6 +34,9 @@ _MARKS = "".join(
 """Vowel signs of Hindi, Tamil, Arabic and other scripts, which are no letters in Unicode."""
 _WORD = re.compile(rf"\b[\d_]*[^\W\d_][\w{_MARKS}]*")
 """A word has a letter: the digits of 1.25 and of dates are no words."""
+_MARK_RUN = re.compile(rf"[^\w\s{_MARKS}]+")
+"""Marks that stand together, such as "!!" or ":)", tell as much as words."""
+LONGEST_MARK_RUN = 10
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
     "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
@@ -96,6 +99,9 @@ def choose_words(
         for place, text in zip(telling, texts.take(telling).to_pylist(), strict=True)
     }
     words = [text for text in order if _is_word(text)]
+    if not words:
+        return ()  # Marks alone, as in keys and dates, make no text.
+    words += [text for text in order if _is_mark_run(text)]
     return tuple(sorted(words, key=lambda word: (-order[word], word))[:most])
 
 
@@ -117,18 +123,21 @@ def mark_words(given: "pd.Series[Any]", words: Sequence[str]) -> Floats:
 def _split_texts(texts: "pd.Series[Any]") -> tuple[Ints, pa.Array]:
     """Split texts into words: (k,), the index of the text that has a word, and the words.
 
-    Other runs of characters, such as numbers, may come between the words.
+    Runs of marks and other runs of characters, such as numbers, may come between the words.
     """
     arrow = _as_arrow(texts)
     plain = pc.string_is_ascii(arrow).to_numpy(zero_copy_only=False)
     # Most texts are plain, and Arrow splits these many times faster.
-    lists = pc.split_pattern_regex(pc.ascii_lower(arrow.filter(plain)), r"\W+")
-    rows = np.flatnonzero(plain)[pc.list_parent_indices(lists).to_numpy()]
+    small = pc.ascii_lower(arrow.filter(plain))
+    lists = [pc.split_pattern_regex(small, each) for each in (r"\W+", r"[\w\s]+")]
+    parents = np.concatenate([pc.list_parent_indices(each).to_numpy() for each in lists])
+    rows = np.flatnonzero(plain)[parents]
     others = np.flatnonzero(~plain)
     words = [_words_of(text) for text in arrow.take(others).to_pylist()]
     more = pa.array([word for each in words for word in each], pa.large_string())
     repeated = np.repeat(others, [len(each) for each in words])
-    return np.concatenate([rows, repeated]), pa.concat_arrays([lists.flatten(), more])
+    runs = [each.flatten() for each in lists]
+    return np.concatenate([rows, repeated]), pa.concat_arrays([*runs, more])
 
 
 def _as_arrow(texts: "pd.Series[Any]") -> pa.Array:
@@ -140,12 +149,18 @@ def _as_arrow(texts: "pd.Series[Any]") -> pa.Array:
 
 
 def _is_word(text: str) -> bool:
-    """Return whether a run of characters is a word. All runs of other scripts already are."""
-    return not text.isascii() or (1 < len(text) <= LONGEST_WORD and bool(_WORD.fullmatch(text)))
+    """Return whether a run of characters is a word; runs of letters of other scripts are."""
+    if not text.isascii():
+        return not _is_mark_run(text)
+    return 1 < len(text) <= LONGEST_WORD and bool(_WORD.fullmatch(text))
+
+
+def _is_mark_run(text: str) -> bool:
+    return 0 < len(text) <= LONGEST_MARK_RUN and bool(_MARK_RUN.fullmatch(text))
 
 
 def _words_of(text: str) -> set[str]:
-    """Return the different words of a text in small letters.
+    """Return the different words and runs of marks of a text in small letters.
 
     In a script without spaces, every character and every pair of neighbours is a word.
     """
@@ -155,4 +170,5 @@ def _words_of(text: str) -> set[str]:
     spaced = _UNSPACED.sub(" ", folded) if runs else folded
     words = {word for word in _WORD.findall(spaced) if 1 < len(word) <= LONGEST_WORD}
     pairs = (run[at : at + 2] for run in runs for at in range(len(run) - 1))
-    return words.union(*runs, pairs)
+    marks = {each for each in _MARK_RUN.findall(folded) if _is_mark_run(each)}
+    return words.union(*runs, pairs, marks)

@@ -701,7 +701,7 @@ def test_the_shipped_folder_is_small_and_all_of_it_is_named():
 
 @pytest.mark.parametrize("name", shipped_names())
 def test_shipped_knowledge_reaches_the_space_that_ships(name):
-    """It may be of an earlier space, whose boosters had a number of rounds."""
+    """It may be of an earlier space: boosters had a number of rounds, and networks wider ranges."""
     chosen = load_shipped_space(name)
     estimators = {"pipeline-classification": CLASSIFIERS, "pipeline-regression": REGRESSORS}[name]
     notation = {**chosen.stages, chosen.choice: estimators}
@@ -710,7 +710,8 @@ def test_shipped_knowledge_reaches_the_space_that_ships(name):
     assert learnt.metrics == chosen.metrics
     recorded = Experience.open(Bundle.open(SHIPPED).path(learnt.experience))
     known = restrict_experience(recorded, whole, drop_unknown=True)
-    assert len(known) == len(recorded)
+    networks = sum(each["estimator"] == "mlp" for each in recorded.configs.dicts())
+    assert len(known.configs) >= len(recorded.configs) - networks
     gone = set(recorded.space.names) - set(whole.names)
     assert {name.split(":")[-1] for name in gone} <= {"n_estimators", "max_iter"}
     part = whole.encode(whole.sample(50, seed=0).dicts())

@@ -42,7 +42,7 @@ def test_a_text_alone_says_the_target(name, others, tmp_path):
 @pytest.mark.parametrize("scaler", SCALERS)
 def test_predictions_from_texts_are_scaled_like_numbers(scaler):
     table = table_with_texts(Task.REGRESSION)
-    config = one_config("pipeline-regression", scaler=scaler)
+    config = one_config("pipeline-regression", "elastic_net", scaler=scaler)
     columns = refit(config, table, seed=0).pipeline.named_steps["columns"]
     [text] = [each for name, each, _ in columns.transformers_ if name.startswith("text")]
     [numbers] = [each for name, each, _ in columns.transformers_ if name == "numbers"]
@@ -50,7 +50,7 @@ def test_predictions_from_texts_are_scaled_like_numbers(scaler):
 
 
 def test_without_texts_pipelines_are_as_before():
-    config = one_config("pipeline-regression")
+    config = one_config("pipeline-regression", "elastic_net")
     columns = refit(config, mixed_table(Task.REGRESSION), seed=0).pipeline.named_steps["columns"]
     assert [name for name, _, _ in columns.transformers_] == ["numbers", "categories"]
 

@@ -200,6 +200,8 @@ def _lightgbm_settings(params: Params, seed: int) -> dict[str, Any]:
         "subsample": params["subsample"],
         "subsample_freq": 1,
         "reg_lambda": params["l2"],
+        # The default of 100 rows keeps small tables from splitting by categories at all.
+        "min_data_per_group": 10,
         "n_jobs": 1,
         "random_state": seed,
         "deterministic": True,

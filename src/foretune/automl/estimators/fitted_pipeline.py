@@ -41,9 +41,9 @@ class Member:
         trainer = trainer_of(estimator)
         if trainer is None:
             return self
-        steps = min(steps, trainer.count_steps(estimator))
-        short = Pipeline([*before, (name, trainer.truncate(estimator, steps))])
-        return replace(self, pipeline=short, steps=steps)
+        short = trainer.truncate(estimator, min(steps, trainer.count_steps(estimator)))
+        pipeline = Pipeline([*before, (name, short)])
+        return replace(self, pipeline=pipeline, steps=trainer.count_steps(short))
 
     def predict(self, x: Floats) -> Floats:
         """Return numbers or codes of classes (n,)."""

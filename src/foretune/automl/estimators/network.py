@@ -57,9 +57,9 @@ class _Network(BaseEstimator):  # type: ignore[misc]
         self.dropout = dropout
         self.random_state = random_state
 
-    def fit(self, X: Floats, y: Any) -> "_Network":
+    def fit(self, X: Floats, y: Any, sample_weight: Floats | None = None) -> "_Network":
         """Learn for all epochs; columns of codes count as numbers."""
-        rows = LearningRows(X, y)
+        rows = LearningRows(X, y, sample_weight)
         fitted: _Network = NetworkTrainer().fit(self, rows, StepLimits()).estimator
         return fitted
 
@@ -152,6 +152,7 @@ class NetworkTrainer(StepTrainer):
             if is_over:
                 break
         estimator._keep(columns, course.shape, best)
+        estimator.n_features_in_ = learning.x.shape[1]
         estimator.epochs_ = epochs if held is None else watch.best
         return estimator
 

@@ -110,7 +110,7 @@ def run_forward(
     columns = [numbers, indicators]
     if "mix" in parts:
         angle = (2.0 * np.pi) * (numbers.T[:, :, None] * parts["frequency"] + parts["phase"])
-        kept["angle"] = angle = angle.astype(np.float32, copy=False)
+        kept["angle"] = angle
         kept["wave"] = np.cos(angle)
         mixed = kept["wave"] @ parts["mix"]
         columns.append(mixed.transpose(1, 0, 2).reshape(len(numbers), -1))

@@ -22,8 +22,12 @@ UNKNOWN_CODE = -1.0
 """The code of a missing category if codes are used as numbers."""
 MOST_QUANTILES = 200
 NATIVE = ("lightgbm", "mlp", "xgboost")
-"""Estimators that learn from categories and missing values themselves: they get columns as they
-are, whatever a configuration says about the steps before them."""
+"""Estimators that learn from missing values and categories themselves. The imputer, the scaler and
+the reducer of a configuration have no effect on them. To boosted trees, the encoder `one_hot` means
+splits by sets of categories; codes as numbers, or encoded by the target, may be better."""
+SELF_ENCODED = ("mlp",)
+"""Estimators on which the encoder has no effect either."""
+BY_SETS = "one_hot"
 
 
 def build_pipeline(
@@ -59,7 +63,7 @@ def build_pipeline(
     algorithm, params = _algorithm_of(config, "estimator")
     if algorithm in NATIVE:
         learner = estimator(algorithm, task, params, seed)
-        return Pipeline([*_native_columns(kinds), ("estimator", learner)])
+        return Pipeline([*_native_columns(config, kinds), ("estimator", learner)])
     steps = [("columns", _columns(config, kinds))]
     steps += _reducer(*_algorithm_of(config, "reducer"), task, seed)
     steps.append(("estimator", estimator(algorithm, task, params, seed)))
@@ -71,7 +75,7 @@ def code_places(config: Mapping[str, Any], table: Table) -> tuple[int, ...]:
 
     If there are texts, their columns come last.
     """
-    if config.get("estimator") not in NATIVE:
+    if not _learns_categories(config):
         return ()
     of_texts = np.any([np.zeros_like(table.categorical), *table.schema.texts.values()], axis=0)
     if not of_texts.any():
@@ -140,15 +144,24 @@ class _Kinds:
         return Pipeline([("encoder", encoder), ("scaler", clone(scaler, safe=False))])
 
 
-def _native_columns(kinds: _Kinds) -> list[tuple[str, Any]]:
-    """Return the step that encodes texts; columns of numbers and codes stay as they are."""
-    if not kinds.texts:
-        return []
+def _learns_categories(config: Mapping[str, Any]) -> bool:
+    """Return whether the estimator itself learns from categories."""
+    name = config.get("estimator")
+    return name in SELF_ENCODED or (name in NATIVE and config.get("encoder") == BY_SETS)
+
+
+def _native_columns(config: Mapping[str, Any], kinds: _Kinds) -> list[tuple[str, Any]]:
+    """Return the step that encodes texts, and categories if the estimator does not."""
     from sklearn.preprocessing import StandardScaler
 
+    encoder, params = _algorithm_of(config, "encoder")
+    by_target = encoder == "target" and kinds.categorical.any() and not _learns_categories(config)
+    if not kinds.texts and not by_target:
+        return []
     # Unlike "passthrough", this becomes an object of a type that model files may hold.
     as_is = StandardScaler(with_mean=False, with_std=False)
-    return [("columns", kinds.transform(as_is, as_is, "passthrough"))]
+    categories = _target(params, kinds.task, kinds.seed) if by_target else as_is
+    return [("columns", kinds.transform(as_is, categories, "passthrough"))]
 
 
 def _zero_shot_pipeline(config: Mapping[str, Any], kinds: _Kinds) -> Any:
