@@ -36,8 +36,11 @@ class ReportTexts:
     next_steps: Sequence[tuple[str, str]] = ()
 
 
-def story(found: SearchResult, table: Table, words: ReportTexts) -> Story:
-    """Return the story of a fit, or of a search without a model."""
+def story(found: SearchResult, table: Table, words: ReportTexts, *, with_map: bool = True) -> Story:
+    """Return the story of a fit, or of a search without a model.
+
+    with_map: whether to draw the map of the configurations, which takes seconds.
+    """
     plan, knowledge = found.plan, found.knowledge
     final = found.final if isinstance(found, FitResult) else None
     best = final.best if final else next(iter(best_first(found.trials, plan.metric)), None)
@@ -68,7 +71,7 @@ def story(found: SearchResult, table: Table, words: ReportTexts) -> Story:
         transferred=[StorySource(s.kind, s.tasks, s.evaluations) for s in sources],
         advice=advice(found),
         expected_random=_expect_random(found),
-        embedding=_map(found),
+        embedding=_map(found) if with_map else None,
         timings=found.timings,
         versions=versions(PACKAGES),
         next_steps=words.next_steps,

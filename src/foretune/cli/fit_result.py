@@ -27,6 +27,8 @@ MOST_NAMED = 3
 """How many of the most important columns the command names."""
 SHARE_TO_TELL = 0.1
 """The share of the time that may go, after the model is saved, into column importance."""
+SECONDS_TO_DRAW = 5.0
+"""The map of the report takes so long at most; it is left out if the time is over."""
 PLAIN = {"log_loss": ("accuracy", "balanced_accuracy")}
 """Measures that people understand better than the metric itself."""
 
@@ -84,7 +86,8 @@ def _tell_model(
     )
     _say(found, final, measured)
     click.echo(f"Model   {folder.model}\nPredict {_predict_command(folder.model)}")
-    write_page(story(found, data.table, told), folder.report)
+    with_map = clock.remaining() > SECONDS_TO_DRAW
+    write_page(story(found, data.table, told, with_map=with_map), folder.report)
     click.echo(f"Report  {folder.report}")
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from foretune.automl.final_model.bagged_blend import BlendLimits, bagged_blend
+from foretune.automl.final_model.bagged_blend import BlendLimits, ScoredRows, bagged_blend
 from foretune.automl.final_model.row_losses import RowLosses
 from foretune.automl.metrics import Predictions, scorer
 from foretune.tables.target import Task
@@ -26,6 +26,10 @@ def _classification(models=6):
         certain = np.exp(2.0 * np.eye(3)[y.astype(int)] + RNG.normal(size=(N, 3)))
         found.append(certain / certain.sum(axis=1, keepdims=True))
     return y, found
+
+
+def _rows(y, metric="r2"):
+    return ScoredRows(y, metric, Task.REGRESSION, FOLDS)
 
 
 def _by_folds(metric, task, mean, y, weights):
@@ -75,7 +79,7 @@ def test_a_fold_of_equal_targets_does_not_count() -> None:
 def test_a_blend_is_better_than_its_best_and_has_the_score_that_it_says(metric) -> None:
     task = Task.REGRESSION if metric == "r2" else Task.CLASSIFICATION
     y, predictions = _regression() if metric == "r2" else _classification()
-    found = bagged_blend(predictions, y, metric, task, BlendLimits(6), folds=FOLDS)
+    found = bagged_blend(predictions, ScoredRows(y, metric, task, FOLDS), BlendLimits(6))
     mean = sum(w * each for w, each in zip(found.weights, predictions, strict=True))
     assert found.weights.sum() == pytest.approx(1.0)
     assert found.score == pytest.approx(_by_folds(metric, task, mean, y, None))
@@ -87,25 +91,39 @@ def test_a_blend_is_better_than_its_best_and_has_the_score_that_it_says(metric) 
 def test_copies_take_one_place() -> None:
     y, predictions = _regression(3)
     copies = [predictions[0], predictions[0] + 1e-6, predictions[0] - 1e-6, *predictions[1:]]
-    found = bagged_blend(copies, y, "rmse", Task.REGRESSION, BlendLimits(3), folds=FOLDS)
+    found = bagged_blend(copies, _rows(y, "rmse"), BlendLimits(3))
     assert found.weights[1] == found.weights[2] == 0.0
     assert np.count_nonzero(found.weights) == 3
 
 
 def test_a_blend_keeps_its_limits() -> None:
     y, predictions = _regression()
-    few = bagged_blend(predictions, y, "r2", Task.REGRESSION, BlendLimits(2), folds=FOLDS)
+    few = bagged_blend(predictions, _rows(y), BlendLimits(2))
     assert np.count_nonzero(few.weights) == 2
     limits = BlendLimits(6, [1.0, 1.0, 5.0, 1.0, 1.0, 1.0], 3.0)
-    cheap = bagged_blend(predictions, y, "r2", Task.REGRESSION, limits, folds=FOLDS)
+    cheap = bagged_blend(predictions, _rows(y), limits)
     assert np.array(limits.costs)[cheap.weights > 0].sum() <= 3.0
     dear = BlendLimits(6, [9.0] * 6, 3.0)
-    one = bagged_blend(predictions, y, "r2", Task.REGRESSION, dear, folds=FOLDS)
+    one = bagged_blend(predictions, _rows(y), dear)
     assert np.count_nonzero(one.weights) == 1
 
 
 def test_predictions_that_are_no_numbers_are_never_chosen() -> None:
     y, predictions = _regression()
     predictions[2] = np.full_like(predictions[2], 1e100)
-    found = bagged_blend(predictions, y, "r2", Task.REGRESSION, BlendLimits(6), folds=FOLDS)
+    found = bagged_blend(predictions, _rows(y), BlendLimits(6))
     assert found.weights[2] == 0.0
+
+
+def test_a_blend_stays_unless_a_new_one_is_clearly_better() -> None:
+    y, predictions = _regression()
+    noise = [each + 1e-3 * RNG.normal(size=each.shape) for each in predictions[:2]]
+    four = [*predictions[:2], *noise]
+    old = bagged_blend(four, _rows(y), BlendLimits(4), among=[0, 1]).weights
+    same = bagged_blend(four, _rows(y), BlendLimits(4), incumbent=old, among=[2, 3])
+    assert same.weights.tolist() == old.tolist()
+    poor = np.eye(6)[5]
+    better = bagged_blend(predictions, _rows(y), BlendLimits(6), incumbent=poor)
+    assert better.weights[5] < 1.0
+    early = bagged_blend(predictions, _rows(y), BlendLimits(6), among=[1, 4])
+    assert np.flatnonzero(early.weights).tolist() in ([1, 4], [1])

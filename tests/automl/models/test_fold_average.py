@@ -15,7 +15,9 @@ from foretune.automl.final_model.fold_models import (
     fold_costs,
     fold_models_path,
     load_fold_models,
+    load_incumbent,
     save_fold_models,
+    save_incumbent,
 )
 from foretune.automl.final_model.model_file import read_model, write_model
 from foretune.automl.final_model.packed_forest import COLUMNS, PackedForest, pack_forests
@@ -145,3 +147,14 @@ def test_early_stopping_uses_one_number_of_rounds_for_all_folds() -> None:
     longest = max(map(len, (member.curve for member in own)))
     mean = np.mean([np.pad(m.curve, (0, longest - len(m.curve)), mode="edge") for m in own], axis=0)
     assert score.members[0].steps == min(np.argmin(mean) + 1, len(own[0].curve))
+
+
+def test_the_incumbent_is_what_was_written_or_nothing(tmp_path) -> None:
+    members = [({"a": 1}, 0.75), ({"a": 2}, 0.25)]
+    assert load_incumbent(tmp_path) == {}
+    save_incumbent(tmp_path, members)
+    known = load_incumbent(tmp_path)
+    assert known == {fold_models_path(tmp_path, c).stem: w for c, w in members}
+    for damaged in ("[", "[1]", '{"a": -1}', '{"a": "x"}'):
+        (tmp_path / "incumbent.json").write_text(damaged)
+        assert load_incumbent(tmp_path) == {}

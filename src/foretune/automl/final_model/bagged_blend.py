@@ -25,6 +25,8 @@ ALIKE = 0.003
 the mean squared error of that one."""
 LEAST_SHARE = 0.01
 """Members with a smaller share are left out."""
+CLEARLY = 1.0
+"""A new blend must be better by this many standard errors."""
 MOST_WITHOUT_ROWS = 25
 """The most models to choose among by a metric that is no sum over rows, which is slow."""
 
@@ -54,43 +56,90 @@ class BlendLimits:
         return limited
 
 
+@dataclass(frozen=True, slots=True)
+class ScoredRows:
+    """The rows that a blend is scored on."""
+
+    y: Floats
+    """(n,): numbers, or codes of classes."""
+    metric: str
+    task: Task
+    folds: Sequence[int] = ()
+    """The numbers of rows that are scored together, in order; all rows if empty."""
+    counting: Floats | None = None
+    """(n,): the weights of the rows; equal if None."""
+
+
 def bagged_blend(
     predictions: Sequence[Floats],
-    y: Floats,
-    metric: str,
-    task: Task,
+    rows: ScoredRows,
     limits: BlendLimits,
     *,
-    folds: Sequence[int] = (),
-    counting: Floats | None = None,
     seed: int = 0,
+    among: Sequence[int] | None = None,
+    incumbent: Floats | None = None,
 ) -> Blend:
     """Find the weights with which the mean of some predictions scores best.
 
-    The other arguments are those of `blend`.
+    predictions: those of each model, the best model first, as `greedy_blend.blend` takes them.
+    among: the models that may be members; all if None. incumbent: the weights (models,) of an
+    earlier blend, which stays unless the new one is better by more than chance explains.
     """
-    sizes = folds or (len(y),)
-    losses = RowLosses.of(predictions, y, metric, sizes, counting)
+    possible = list(range(len(predictions)) if among is None else among)
+    losses = RowLosses.of(
+        predictions, rows.y, rows.metric, rows.folds or (len(rows.y),), rows.counting
+    )
     if losses is None:
-        few = predictions[:MOST_WITHOUT_ROWS]
-        found = blend(few, y, metric, task, most=limits.most, folds=folds, counting=counting)
-        weights = np.zeros(len(predictions))
-        weights[: len(few)] = found.weights
-        return Blend(weights, found.score)
-    different = _leave_out_copies(losses)
+        return _without_row_losses(predictions, rows, limits, possible)
+    different = _leave_out_copies(losses, possible)
     rng = np.random.default_rng(seed)
     shares = np.zeros(len(predictions))
     for _ in range(BAGS):
-        drawn = rng.multinomial(len(y), np.full(len(y), 1.0 / len(y)))
+        drawn = rng.multinomial(len(rows.y), np.full(len(rows.y), 1.0 / len(rows.y)))
         shares += _choose(losses, losses.weights * drawn, different)
     bagged = limits.apply(shares / shares.sum())
     plain = limits.apply(_choose(losses, losses.weights, different))
-    best = np.eye(len(predictions))[0]
+    best = np.eye(len(predictions))[possible[0]]
     tried = [bagged, plain, best]
-    lost = [float(losses.losses((each @ losses.numbers)[None])[0]) for each in tried]
+    lost = [_loss(losses, each) for each in tried]
     # The plain choice looks better on the rows that chose it, so it must not win by that.
-    chosen = 0 if lost[0] <= lost[2] else int(np.argmin(lost))
-    return Blend(tried[chosen], _score(lost[chosen], metric, task))
+    chosen = tried[0 if lost[0] <= lost[2] else int(np.argmin(lost))]
+    if incumbent is not None and not is_clearly_better(losses, chosen, incumbent):
+        chosen = incumbent
+    return Blend(chosen, _score(_loss(losses, chosen), rows.metric, rows.task))
+
+
+def is_clearly_better(losses: RowLosses, new: Floats, old: Floats) -> bool:
+    """Return whether a blend is better than another one by more than its standard error.
+
+    Both blends predict the same rows, so the differences of the rows' losses are compared.
+    """
+    gained = losses.row_losses(old) - losses.row_losses(new)
+    error = float(np.std(gained)) / np.sqrt(len(gained))
+    return bool(np.mean(gained) > CLEARLY * error)
+
+
+def _without_row_losses(
+    predictions: Sequence[Floats], rows: ScoredRows, limits: BlendLimits, possible: list[int]
+) -> Blend:
+    """Choose once among few models, by a metric that is no sum over rows."""
+    few = possible[:MOST_WITHOUT_ROWS]
+    found = blend(
+        [predictions[place] for place in few],
+        rows.y,
+        rows.metric,
+        rows.task,
+        most=limits.most,
+        folds=rows.folds,
+        counting=rows.counting,
+    )
+    weights = np.zeros(len(predictions))
+    weights[few] = found.weights
+    return Blend(weights, found.score)
+
+
+def _loss(losses: RowLosses, shares: Floats) -> float:
+    return float(losses.losses((shares @ losses.numbers)[None])[0])
 
 
 def _choose(losses: RowLosses, weights: Floats, among: Sequence[int]) -> Floats:
@@ -114,17 +163,17 @@ def _choose(losses: RowLosses, weights: Floats, among: Sequence[int]) -> Floats:
     return shares
 
 
-def _leave_out_copies(losses: RowLosses) -> list[int]:
+def _leave_out_copies(losses: RowLosses, possible: Sequence[int]) -> list[int]:
     """Return the models, the best first, without those that are nearly equal to a better one."""
     errors = losses.numbers - losses.perfect
     products = errors @ errors.T
     own = np.diag(products)
     kept: list[int] = []
-    for place in range(len(errors)):
+    for place in possible:
         apart = own[place] + own[kept] - 2.0 * products[place, kept]
         if (apart > ALIKE * own[kept]).all():
             kept.append(place)
-    return kept or [0]
+    return kept or [possible[0]]
 
 
 def _score(loss: float, metric: str, task: Task) -> float:

@@ -15,9 +15,16 @@ import numpy as np
 from foretune._base.arrays import Floats
 from foretune._base.progress import SILENT, Progress
 from foretune.automl.estimators.fitted_pipeline import Member
-from foretune.automl.final_model.bagged_blend import BlendLimits, bagged_blend
+from foretune.automl.final_model.bagged_blend import BlendLimits, ScoredRows, bagged_blend
 from foretune.automl.final_model.build import FinalModel
-from foretune.automl.final_model.fold_models import FoldCosts, fold_costs, load_fold_models
+from foretune.automl.final_model.fold_models import (
+    FoldCosts,
+    fold_costs,
+    fold_models_path,
+    load_fold_models,
+    load_incumbent,
+    save_incumbent,
+)
 from foretune.automl.final_model.member_selection import ChosenMember
 from foretune.automl.final_model.model import Model
 from foretune.automl.out_of_fold import load_predictions, prediction_dtype
@@ -31,6 +38,8 @@ MOST_BYTES_OF_PREDICTIONS = 2**30
 MOST_BYTES = 2**28
 """The most bytes of all members together, without compression."""
 MOST_CANDIDATES = 100
+FEWEST_TO_HALVE = 12
+"""With fewer trials, all of them choose the blend at once."""
 LEAST_PREDICT_SECONDS = 1.0
 PREDICT_SECONDS_A_ROW = 0.001
 """Predicting as many rows as a fold has may take these CPU seconds, as trials measured them."""
@@ -78,6 +87,7 @@ def build_from_folds(request: FoldModelRequest) -> FinalModel | None:
         candidates = [each for each in candidates if loader.may_use(each.trial)]
     else:
         return None
+    save_incumbent(request.folder, [(each.trial.config, each.weight) for each in members])
     model = Model.of(
         request.plan.table,
         [replace(loader.ready[each.trial.number], weight=each.weight) for each in members],
@@ -126,22 +136,67 @@ def _choose(
         )
         for each in candidates
     ]
-    found = bagged_blend(
-        [each.predictions for each in candidates],
+    rows_scored = ScoredRows(
         scored.y,
         plan.metric.name,
         plan.table.task,
-        BlendLimits(request.most, costs, 1.0),
-        folds=[len(held) for held in folds],
-        counting=scored.weights,
-        seed=plan.protocol.seed,
+        [len(held) for held in folds],
+        scored.weights,
     )
+    predictions = [each.predictions for each in candidates]
+    limits = BlendLimits(request.most, costs, 1.0)
+    weights = _incumbent_weights(request, candidates)
+    score = 0.0
+    for among in _stages(candidates):
+        found = bagged_blend(
+            predictions,
+            rows_scored,
+            limits,
+            seed=plan.protocol.seed,
+            among=among,
+            incumbent=weights,
+        )
+        weights, score = found.weights, found.score
+    assert weights is not None
     chosen = [
         ChosenMember(each.trial, float(weight))
-        for each, weight in zip(candidates, found.weights, strict=True)
+        for each, weight in zip(candidates, weights, strict=True)
         if weight > 0
     ]
-    return tuple(sorted(chosen, key=lambda each: -each.weight)), found.score
+    return tuple(sorted(chosen, key=lambda each: -each.weight)), score
+
+
+def _stages(candidates: Sequence[_Candidate]) -> list[list[int]]:
+    """Return the candidates of the first half of the search, and all of them.
+
+    The blend of the first half stays unless more trials make it clearly better, so that chance in
+    many trials cannot make it worse.
+    """
+    numbers = sorted(each.trial.number for each in candidates)
+    if len(numbers) < FEWEST_TO_HALVE:
+        return [list(range(len(candidates)))]
+    half = numbers[len(numbers) // 2]
+    early = [place for place, each in enumerate(candidates) if each.trial.number < half]
+    return [early, list(range(len(candidates)))]
+
+
+def _incumbent_weights(
+    request: FoldModelRequest, candidates: Sequence[_Candidate]
+) -> Floats | None:
+    """Return the weights of the model that an earlier fit of these folds has saved.
+
+    None if there is none, or if one of its members is not kept.
+    """
+    known = load_incumbent(request.folder)
+    places = {fold_models_path(request.folder, each.trial.config).stem: place
+              for place, each in enumerate(candidates)}  # fmt: skip
+    if not known or not known.keys() <= places.keys() or len(known) > request.most:
+        return None
+    weights = np.zeros(len(candidates))
+    for name, weight in known.items():
+        weights[places[name]] = weight
+    shares: Floats = weights / weights.sum()
+    return shares
 
 
 class _Loader:

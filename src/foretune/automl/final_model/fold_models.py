@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from foretune._base.files import replace_file
 from foretune.automl.estimators.fitted_pipeline import Member
 from foretune.automl.estimators.fold_average import average_members
 from foretune.automl.final_model.model_file import ENTRY, read_model, write_model
@@ -19,6 +20,7 @@ from foretune.automl.out_of_fold import predictions_path
 from foretune.errors import ForetuneError
 
 SUFFIX = ".folds"
+INCUMBENT = "incumbent.json"
 MOST_BYTES = 2**31
 """The most bytes that the pipelines of all trials may take on the disk."""
 FEW_ALWAYS_KEPT = 5
@@ -94,6 +96,27 @@ def drop_fold_models(
                 path.unlink()
             else:
                 taken += size
+
+
+def save_incumbent(folder: Path, members: Iterable[tuple[Mapping[str, Any], float]]) -> None:
+    """Write which configurations the model of these folds has, and their weights."""
+    weights = {predictions_path(folder, config).stem: weight for config, weight in members}
+    with suppress(OSError):  # A full disk must not cost the model.
+        replace_file(folder / INCUMBENT, lambda path: _write_json(path, weights), is_private=True)
+
+
+def load_incumbent(folder: Path) -> dict[str, float]:
+    """Return the weights of the model's configurations, by the name of their files."""
+    try:
+        known = json.loads((folder / INCUMBENT).read_text())
+        weights = {str(name): float(weight) for name, weight in known.items()}
+    except (OSError, ValueError, AttributeError, TypeError):
+        return {}
+    return weights if all(0.0 < weight <= 1.0 for weight in weights.values()) else {}
+
+
+def _write_json(path: Path, content: Mapping[str, float]) -> None:
+    path.write_text(json.dumps(content))
 
 
 def fold_models_path(folder: Path, config: Mapping[str, Any]) -> Path:

@@ -205,8 +205,10 @@ class Model:
                 raise ValueError(f"a member knows the classes {known} of {len(self.classes)}")
             if bool(known) != (self.task is Task.CLASSIFICATION):
                 raise ValueError(f"a member is for another task than {self.task}")
-            if member.pipeline.n_features_in_ != len(self.schema.features):
-                raise ValueError(f"a member is for {member.pipeline.n_features_in_} columns")
+            # A pipeline that begins with a network of our own does not say it.
+            columns = getattr(member.pipeline, "n_features_in_", len(self.schema.features))
+            if columns != len(self.schema.features):
+                raise ValueError(f"a member is for {columns} columns")
         empty = np.full((1, len(self.schema.features)), np.nan)
         for member in self.members:
             member.predict(empty)
