@@ -1,6 +1,7 @@
 """Learning curves in tables: lists in cells, or one row for each step."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -71,6 +72,15 @@ def test_lists_are_curves_and_their_last_number_is_the_value(tmp_path, ending):
         ("b", 0.1): ("FAILED", "nan", "2.0", [1, 2], "[0.5, nan]", "[1.0, 2.0]"),
         ("b", 0.3): ("DONE", "0.625", "6.0", [1, 2, 3], "[0.5, nan, 0.625]", "[2.0, 4.0, 6.0]"),
     }
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_lists_can_end_with_their_last_number(tmp_path, ending):
+    found = curves(read(LISTS, tmp_path / f"runs.{ending}", replace(COLUMNS, shorten=True)))
+    assert found["b", 0.1] == ("DONE", "0.5", "1.0", [1], "[0.5]", "[1.0]")
+    # A gap before the last number stays.
+    rest = ("DONE", "0.625", "6.0", [1, 2, 3], "[0.5, nan, 0.625]", "[2.0, 4.0, 6.0]")
+    assert found["b", 0.3] == rest
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])

@@ -28,6 +28,7 @@ TAKERS = {
     "config_prefix": ("table",),
     "seconds": ("table",),
     "step": ("table",),
+    "shorten": ("table",),
     "status": ("table",),
     "fidelity": ("table",),
     "ignore": ("table", "mlflow", "ray"),
@@ -134,6 +135,12 @@ def _save_inferred_space(path: Path, space: str) -> None:
     metavar="COLUMN",
     help="Column of the steps of learning curves: lists, or one number a row if each step has a "
     "row. Default: the steps of lists are 1, 2, 3 and so on (table).",
+)
+@click.option(
+    "--shorten",
+    is_flag=True,
+    help="Lists end with their last number. Without this, a trial whose list ends without a number "
+    "has failed (table).",
 )
 @click.option(
     "--status",

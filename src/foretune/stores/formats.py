@@ -39,6 +39,9 @@ class TableColumns:
     step: str | None = None
     """The column of the steps of learning curves: lists like those of the metrics, or one number a
     row if each step has a row. Without it, the steps of lists are 1, 2, 3 and so on."""
+    shorten: bool = False
+    """Whether lists end with their last number. Otherwise a trial whose list ends without a number
+    has failed."""
     fidelity: str | None = None
     """The column that says how much an evaluation was given, such as epochs or a share of rows."""
     space: Path | None = None

@@ -15,7 +15,7 @@ from foretune.experience.curves import CurveColumns
 from foretune.experience.data_frame import numbers_of
 from foretune.stores.files.cell_columns import ColumnCells
 from foretune.stores.files.outcomes import check_ended, statuses_of
-from foretune.stores.files.table_curves import StepRows, curves_of_lists
+from foretune.stores.files.table_curves import StepRows, curves_of_lists, shorten_lists
 from foretune.stores.files.table_files import (
     FileTable,
 )
@@ -85,6 +85,8 @@ def read_results(table: FileTable, columns: TableColumns) -> tuple[FileTable, Ro
         table = table.take(found.present)
         ended = found.take(found.present)
         status = np.array(ended.values, dtype=np.int8)[ended.codes]
+    if columns.shorten:
+        shorten_lists(table, columns)
     tasks = _task_names(table.columns[columns.task], columns.task)
     values = [_final_numbers(table, name) for name in columns.values]
     seconds = fidelity = None

@@ -10,7 +10,7 @@ from foretune._base.names import quote_names
 from foretune.errors import ExperienceError, ForetuneWarning
 from foretune.experience.build import EvaluationColumns
 from foretune.experience.curves import CurveColumns, build_curves, group_points
-from foretune.stores.files.list_columns import check_same_lengths
+from foretune.stores.files.list_columns import ListColumn, check_same_lengths
 from foretune.stores.files.table_files import FileTable
 from foretune.stores.formats import TableColumns
 
@@ -88,6 +88,26 @@ def curves_of_lists(table: FileTable, columns: TableColumns) -> CurveColumns | N
         steps = table.lists[columns.step].numbers
     seconds = table.lists.get(columns.seconds or "")
     return build_curves(first.lengths, steps, values, None if seconds is None else seconds.numbers)
+
+
+def shorten_lists(table: FileTable, columns: TableColumns) -> None:
+    """End the lists of each row where a metric has its last number."""
+    metrics = [name for name in columns.values if name in table.lists]
+    others = [name for name in (columns.step, columns.seconds) if name in table.lists]
+    if not metrics:
+        return
+    named = {name: table.lists[name] for name in filter(None, (*metrics, *others))}
+    check_same_lengths(metrics[0], named)
+    offsets = named[metrics[0]].offsets
+    known = np.any([np.isfinite(named[name].numbers) for name in metrics], axis=0)
+    places = np.flatnonzero(known)
+    rows = np.searchsorted(offsets, places, side="right") - 1
+    lengths = np.zeros(len(offsets) - 1, dtype=np.int64)
+    np.maximum.at(lengths, rows, places - offsets[rows] + 1)
+    row_of = np.repeat(np.arange(len(lengths)), np.diff(offsets))
+    kept = np.arange(len(known)) - offsets[row_of] < lengths[row_of]
+    for name, column in named.items():
+        table.lists[name] = ListColumn.of_lengths(lengths, column.numbers[kept])
 
 
 @dataclass(frozen=True)
