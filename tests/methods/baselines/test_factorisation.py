@@ -13,7 +13,7 @@ from foretune.experience import Direction, Experience, Metric
 from foretune.methods.contracts import Observations, Prior, Target
 from foretune.methods.past_data import Catalogue, PastTask
 from foretune.numerics.anchored import informative_subset
-from foretune.numerics.deep_kernel import DeepKernel
+from foretune.numerics.deep_kernel import DeepKernel, schedules_for
 from foretune.numerics.hyper import GPHyper
 from foretune.numerics.transforms import standardise
 from foretune.search import METHODS, Optimizer, Told
@@ -26,7 +26,13 @@ from foretune_lab.baselines.factorisation import (
     loss_matrix,
     renumber_rows,
 )
-from foretune_lab.baselines.oboe import OboeSurrogate, informative, oboe
+from foretune_lab.baselines.oboe import (
+    OboeSurrogate,
+    informative,
+    oboe,
+    usual_seconds,
+    without_weak_directions,
+)
 from foretune_lab.baselines.pmf import PmfLearner, PmfPrior, pmf
 from tests.refusals import refuses
 
@@ -304,10 +310,10 @@ def test_pmf_starts_from_means_and_principal_components() -> None:
     # A seed that holds out the task which alone tried the last ten.
     seed = next(s for s in range(99) if 3 in np.random.default_rng(s).permutation(10)[:2])
     prior = PmfLearner(recorded).learn(experience, seed=seed, progress=SILENT)
-    [(features, params, curriculum, wishes)] = given
-    assert wishes["seed"] == seed
-    # Ten past tasks are learnt for a fifth of the time.
-    assert wishes["schedule"].most_chunks == 6
+    # Three schedules of falling rate, each from where the last one ended.
+    features, params, curriculum, _ = given[0]
+    assert [wishes["seed"] for *_, wishes in given] == [seed, seed + 1, seed + 2]
+    assert [wishes["schedule"] for *_, wishes in given] == schedules_for(curriculum.tasks)
     assert len(prior.catalogue.configs) == 50
     held = np.random.default_rng(seed).permutation(10)[:2].tolist()
     teaching = [task for task in range(10) if task not in held]
@@ -322,8 +328,8 @@ def test_pmf_starts_from_means_and_principal_components() -> None:
     apart = curriculum.validation[held.index(3)]
     near = Catalogue(experience.configs.take(np.arange(50))).rows(CONFIGS.take(np.arange(50, 60)))
     assert apart.rows[50:].tolist() == near.tolist()
-    np.testing.assert_array_equal(prior.positions, table + 1.0)
-    assert prior.hyper.log_signal == pytest.approx(float(params.kernel.log_signal) + 2.0)
+    np.testing.assert_allclose(prior.positions, table + 3.0, rtol=1e-6)
+    assert prior.hyper.log_signal == pytest.approx(float(params.kernel.log_signal) + 6.0)
     # The positions have all scales that there are: one lengthscale is for all of them.
     assert params.kernel.log_lengthscales.shape == (1,)
     usual = np.sqrt(2.0 * table.var(axis=0).sum())
@@ -350,6 +356,38 @@ def test_oboe_opens_with_members_of_the_pool() -> None:
     pool = CONFIGS.take(np.arange(3, 20))
     opening = oboe().learn(experience_of(low_rank_losses(9, seed=1)), seed=0, progress=SILENT)
     assert opening.opening(Target(SPACE, pool=pool)).isin(pool).all()
+
+
+def test_oboe_opens_with_trials_that_tell_much_for_each_second() -> None:
+    phi = np.array([[3.0, 0.0], [0.0, 2.0], [1.0, 0.0]])
+    assert informative(phi, 0.01, 2, np.ones(3)).tolist() == [0, 1]
+    assert informative(phi, 0.01, 2, np.array([9.0, 1.0, 0.2])).tolist() == [2, 1]
+
+
+def test_seconds_are_the_geometric_mean_over_past_tasks() -> None:
+    """The third configuration has none, so it takes the median of the others."""
+    configs = CONFIGS.take([0, 1, 2])
+    losses, seconds = np.ones((2, 3)), np.array([[1.0, 4.0, np.nan], [9.0, 4.0, np.nan]])
+    past = Experience.from_matrix(
+        SPACE,
+        configs,
+        ["a", "b"],
+        [Metric("loss", Direction.MIN)],
+        {"loss": losses},
+        seconds=seconds,
+    )
+    found = usual_seconds(past, Catalogue(configs.take([2, 1, 0])))
+    np.testing.assert_allclose(found, [np.sqrt(12.0), 4.0, 3.0], rtol=1e-5)
+    untimed = Experience.from_matrix(
+        SPACE, configs, ["a", "b"], [Metric("loss", Direction.MIN)], {"loss": losses}
+    )
+    assert usual_seconds(untimed, Catalogue(configs)).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_directions_below_a_hundredth_of_the_strongest_do_not_count() -> None:
+    table = LowRank(np.zeros(2), np.array([[3.0, 0.02, 0.2], [4.0, 0.01, 0.0]]), noise=0.1)
+    kept = without_weak_directions(table).factors
+    np.testing.assert_array_equal(kept, [[3.0, 0.0, 0.2], [4.0, 0.0, 0.0]])
 
 
 def test_a_saved_prior_is_the_same(tmp_path: Path, priors: dict[str, Prior]) -> None:

@@ -34,7 +34,8 @@ from foretune.numerics.networks import Layers
 if TYPE_CHECKING:
     from foretune.methods.ranking.training import RankingTasks, Weights
 
-MOST_STEPS = 5000
+MOST_STEPS = 20_000
+"""The quality on unseen tasks hardly grows after 10,000 (docs/benchmarks.md)."""
 LEAST_STEPS = 512
 PASSES = 100
 """The most times that a scorer ranks each evaluation. More would overfit to a few of them."""
@@ -142,7 +143,7 @@ def prime_from(n: int) -> int:
 
 
 def steps_for(evaluations: int) -> int:
-    """Return the number of training steps: 5,000 as in the paper, or fewer with few evaluations."""
+    """Return the number of training steps, fewer with few evaluations."""
     from foretune.methods.ranking.training import QUERY
     from foretune.numerics.training import bucket
 
