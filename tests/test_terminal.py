@@ -2,7 +2,7 @@
 
 import time
 
-from foretune._base.progress import TerminalProgress
+from foretune._base.progress import LogLines, TerminalProgress
 
 
 def test_a_log_gets_one_line_of_work_that_takes_long(capsys):
@@ -31,15 +31,24 @@ def test_a_log_is_not_silent_while_one_short_piece_of_work_follows_another(capsy
     assert all(line.endswith(": this takes a while") for line in lines)
 
 
-def test_the_lines_of_long_work_come_at_growing_gaps(capsys):
-    progress = TerminalProgress(slow_seconds=0.05)
+def test_long_work_gets_a_line_after_each_silence(capsys):
+    progress = TerminalProgress(slow_seconds=0.25)
     progress.start("learning", None)
-    time.sleep(1.0)
+    time.sleep(1.6)
     progress.stop()
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "learning: this takes a while"
-    assert 2 <= len(lines) <= 6  # after 0.05, 0.1, 0.2, 0.4 and 0.8 s, if nothing is late
-    assert all(line.endswith(" s so far") for line in lines[1:])
+    assert 3 <= len(lines) <= 7  # every 0.25 s, if nothing is late
+    assert lines[-1].endswith(" s so far")
+
+
+def test_the_silences_of_very_long_work_grow(capsys, monkeypatch):
+    monkeypatch.setattr("foretune._base.progress.LONG_SHARE", 0.5)
+    lines = LogLines(lambda seconds: f"after {seconds:.2f}", slow_seconds=0.05)
+    time.sleep(1.0)
+    lines.cancel()
+    # Each line comes after twice the time of the one before, at the earliest.
+    assert 2 <= len(capsys.readouterr().err.splitlines()) <= 8
 
 
 def test_a_log_gets_nothing_of_work_that_is_quick(capsys):

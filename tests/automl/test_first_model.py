@@ -91,10 +91,10 @@ def test_a_baseline_predicts_the_shares_of_the_classes(tmp_path: Path) -> None:
 def test_the_model_of_an_earlier_fit_stays_until_it_is_replaced(tmp_path: Path) -> None:
     plan = make_plan(mixed_table(Task.CLASSIFICATION), FitOptions())
     path = tmp_path / "folder" / "model.foretune"
-    FirstModelKeeper(path, TimeBudget(60.0)).make(plan, "class")
+    FirstModelKeeper(path, TimeBudget(60.0)).make(plan, "class", plan.table)
     before = path.read_bytes()
     later = FirstModelKeeper(path, TimeBudget(60.0))
-    later.make(plan, "class")
+    later.make(plan, "class", plan.table)
     assert (path.read_bytes(), later.is_saved) == (before, False)
     assert later.kept is not None
     assert later.settle("another table") == (later.kept.model, False)
@@ -107,7 +107,7 @@ def test_the_model_of_an_earlier_fit_of_the_same_table_is_not_replaced(tmp_path:
     path = tmp_path / "model.foretune"
     replace(earlier, about={"task": "this table"}).save(path)
     keeper = FirstModelKeeper(path, TimeBudget(60.0))
-    keeper.make(plan, "class")
+    keeper.make(plan, "class", plan.table)
     model, is_earlier = keeper.settle("this table")
     assert is_earlier
     assert model.about == {"task": "this table"}
@@ -122,7 +122,7 @@ def test_a_linear_model_is_saved_at_once_and_no_guess_replaces_it(tmp_path: Path
     keeper.begin(plan, "class")
     assert isinstance(Model.open(path).members[0].pipeline, PlainLinearModel)
     noise = Table.of(noise_frame(Task.CLASSIFICATION), "y")
-    keeper.make(make_plan(noise, FitOptions()), "y")
+    keeper.make(make_plan(noise, FitOptions()), "y", noise)
     assert [made.is_baseline for made in told] == [False]
     assert keeper.kept is told[0]
 
@@ -134,7 +134,7 @@ def test_no_first_model_is_made_without_a_time_or_without_a_file(tmp_path: Path)
         FirstModelKeeper(tmp_path / "m", TimeBudget()),
     ):
         keeper.begin(plan, "class")
-        keeper.make(plan, "class")
+        keeper.make(plan, "class", plan.table)
         assert (keeper.kept, [*tmp_path.iterdir()]) == (None, [])
 
 

@@ -1,5 +1,6 @@
 """What a log and a terminal hear of trials."""
 
+import time
 from dataclasses import replace
 from io import StringIO
 
@@ -129,3 +130,16 @@ def test_trials_that_failed_count_and_are_never_the_best(capsys):
         lines.trial_began(trial(number))
         lines.trial_ended(replace(failed, number=number))
     assert capsys.readouterr().err.splitlines() == ["trial 0 began", "2 of 2 trials: 2 failed"]
+
+
+def test_a_log_is_not_silent_while_a_trial_takes_long(capsys, monkeypatch):
+    monkeypatch.setattr("foretune._base.progress.SLOW_SECONDS", 0.2)
+    with display.display([LOSS], 3, None) as lines:
+        lines.trial_began(trial(0))
+        time.sleep(1.0)
+        lines.trial_ended(trial(0, 2.0))
+    time.sleep(0.5)
+    first, *beats, last = capsys.readouterr().err.splitlines()
+    assert (first, last) == ("trial 0 began", "1 of 3 trials: best loss 2")
+    assert 2 <= len(beats) <= 5
+    assert all("0 of 3 trials" in line for line in beats)

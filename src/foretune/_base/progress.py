@@ -4,8 +4,9 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -114,19 +115,19 @@ class LoggedProgress:
 
 
 SLOW_SECONDS = 2.0
-"""A log is not silent for longer while a command begins its work."""
+"""A log is not silent for longer while a command works."""
+LONG_SHARE = 1 / 300
+"""After ten minutes it may be silent for this share of the time, so that it stays short."""
 SHORT_SECONDS = 0.2
 """Work that takes less gets no line, also if the log has been silent for long."""
-LONGEST_GAP_SECONDS = 10.0
-"""The gaps between the lines of one piece of work double up to this."""
 
 
 class TerminalProgress:
     """Shows a bar on standard error while work goes on. A log gets one line if it takes long."""
 
     def __init__(self, slow_seconds: float | None = None) -> None:
-        self._slow_seconds = SLOW_SECONDS if slow_seconds is None else slow_seconds
-        self._slow: _LogLines | None = None
+        self._slow_seconds = slow_seconds
+        self._slow: LogLines | None = None
         self._bar: RichProgress | None = None
         self._task: TaskID | None = None
 
@@ -135,7 +136,7 @@ class TerminalProgress:
         self.stop()
         if not sys.stderr.isatty() or _shows_a_bar():
             # A timer writes the line, because one step may be all the work.
-            self._slow = _LogLines(what, self._slow_seconds)
+            self._slow = LogLines(partial(_tell_duration, what), self._slow_seconds)
             return
         from rich.console import Console
         from rich.progress import (
@@ -178,35 +179,46 @@ class TerminalProgress:
         self._bar = self._task = None
 
 
-class _LogLines(threading.Thread):
-    """A thread that logs from time to time that work goes on, until it is cancelled."""
+class LogLines(threading.Thread):
+    """A thread that writes a line whenever the log has been silent for long, until it is cancelled.
+
+    line: a function of the seconds since the beginning that returns the line.
+    """
 
     last_said = time.monotonic()
     """When the log got its last line, or this process began."""
 
-    def __init__(self, what: str, slow_seconds: float) -> None:
+    def __init__(self, line: Callable[[float], str], slow_seconds: float | None = None) -> None:
         super().__init__(daemon=True)
-        self._what, self._slow_seconds, self._ended = what, slow_seconds, threading.Event()
+        self._line, self._ended = line, threading.Event()
+        self._slow_seconds = SLOW_SECONDS if slow_seconds is None else slow_seconds
         self.start()
 
     def run(self) -> None:
         """Write lines, but none about quick work. Much quick work together is not silent either."""
-        began, gap = time.monotonic(), self._slow_seconds
-        silent = began - _LogLines.last_said
-        if self._ended.wait(max(gap - silent, min(gap, SHORT_SECONDS))):
-            return
-        self._say(f"{self._what}: this takes a while")
-        while not self._ended.wait(gap):
-            self._say(f"{self._what}: {time.monotonic() - began:.0f} s so far")
-            gap = min(2.0 * gap, LONGEST_GAP_SECONDS)
+        began, least = time.monotonic(), SHORT_SECONDS
+        while True:
+            gap = max(self._slow_seconds, LONG_SHARE * (time.monotonic() - began))
+            left = LogLines.last_said + gap - time.monotonic()
+            if left <= 0.0 and least <= 0.0:
+                self.say(self._line(time.monotonic() - began))
+            elif self._ended.wait(max(left, min(gap, least))):
+                return
+            least = 0.0
 
     def cancel(self) -> None:
         """Write no more lines."""
         self._ended.set()
 
-    def _say(self, line: str) -> None:
-        _LogLines.last_said = time.monotonic()
+    @classmethod
+    def say(cls, line: str) -> None:
+        """Write a line to standard error."""
+        cls.last_said = time.monotonic()
         print(line, file=sys.stderr, flush=True)
+
+
+def _tell_duration(what: str, seconds: float) -> str:
+    return f"{what}: {seconds:.0f} s so far" if seconds >= 1.0 else f"{what}: this takes a while"
 
 
 def _shows_a_bar() -> bool:

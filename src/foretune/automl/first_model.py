@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -33,8 +34,11 @@ MOST_CELLS = 1_000_000
 """The most cells that the first model learns from, so wide tables give it fewer rows."""
 MOST_WIDE_CELLS = 3_000_000
 """The limit for a wide table is higher, because the model learns from selected columns only."""
-MOST_LINEAR_CELLS = 6_000_000
+MOST_LINEAR_CELLS = 10_000_000
 """The most cells that a linear model learns from."""
+FIRST_LINEAR_ROWS, ROWS_MORE = 1_000, 2
+"""A linear model learns from so many rows first, and then from twice as many if there is time. In
+a wide table its time grows with the square of the rows."""
 LINEAR = {"estimator": "linear model"}
 LINEAR_SHARE = 0.4
 """The share of the time of the first model that a linear one may take."""
@@ -113,19 +117,22 @@ class FirstModelKeeper:
 
     def begin(self, plan: FitPlan, target: str) -> None:
         """Fit a linear model by this plan and keep it."""
-        self._keep(plan, target, is_quick=True)
+        self._keep(plan, target, plan.table, is_quick=True)
 
-    def make(self, plan: FitPlan, target: str) -> None:
-        """Fit the better one of a linear model and trees by this plan and keep it."""
-        self._keep(plan, target, is_quick=False)
+    def make(self, plan: FitPlan, target: str, table: Table) -> None:
+        """Fit the better one of a linear model and trees by this plan and keep it.
 
-    def _keep(self, plan: FitPlan, target: str, *, is_quick: bool) -> None:
+        table: all rows.
+        """
+        self._keep(plan, target, table, is_quick=False)
+
+    def _keep(self, plan: FitPlan, target: str, table: Table, *, is_quick: bool) -> None:
         if self.path is None or not self.clock.is_limited:
             return  # No model stands in for the final one.
         limit = max(LEAST_SECONDS, SHARE * self.clock.seconds)
         seconds = min(limit, 0.5 * self.clock.remaining())
         made = fit_first_model(
-            plan, target=target, seconds=seconds, fit=self.fit, is_quick=is_quick
+            plan, target=target, seconds=seconds, table=table, fit=self.fit, is_quick=is_quick
         )
         before = self.kept
         if before is not None and made.is_baseline and not before.is_baseline:
@@ -163,17 +170,24 @@ class FirstModelKeeper:
 
 
 def fit_first_model(
-    plan: FitPlan, *, target: str, seconds: float, fit: FitPipeline = refit, is_quick: bool = False
+    plan: FitPlan,
+    *,
+    target: str,
+    seconds: float,
+    table: Table | None = None,
+    fit: FitPipeline = refit,
+    is_quick: bool = False,
 ) -> FirstModel:
     """Fit a quick model to some rows of the plan's table; return a baseline model if it is late.
 
     If no model is better than the baseline, the result is a baseline model too.
 
+    table: all rows, of which a linear model may use more than the search does.
     is_quick: fit a linear model only, which takes no library but NumPy.
     """
     began = time.monotonic()
     baseline = without_columns(plan.table, plan.protocol)
-    linear = call_within(LINEAR_SHARE * seconds, lambda: _fit_linear(plan))
+    linear = _fit_linear(plan, table or plan.table, LINEAR_SHARE * seconds)
     left, trees = seconds - (time.monotonic() - began), None
     if not is_quick:
         trees = call_within(left, lambda: _fit_trees(plan, fit))
@@ -182,8 +196,8 @@ def fit_first_model(
     if better:
         member, score, rows = min(better, key=lambda each: sign * each[1])
     else:
-        table = _some_rows(plan, MOST_CELLS)
-        member, score, rows = baseline_member(table, plan.metric.name), baseline, len(table)
+        some = _some_rows(plan, MOST_CELLS)
+        member, score, rows = baseline_member(some, plan.metric.name), baseline, len(some)
     model = Model.of(
         plan.table, [member], target=target, metric=plan.metric.name, shares=plan.shares
     )
@@ -210,9 +224,20 @@ def call_within(seconds: float, function: Callable[[], T]) -> T | None:
     return found[0] if found else None
 
 
-def _fit_linear(plan: FitPlan) -> Fitted:
-    """Fit a linear model, which takes less than a second."""
-    return _fit(plan, _some_rows(plan, MOST_LINEAR_CELLS), LINEAR, fit_linear)
+def _fit_linear(plan: FitPlan, table: Table, seconds: float) -> Fitted | None:
+    """Fit a linear model to as many rows as the time allows, or None if it allows none."""
+    began, most = time.monotonic(), _count_rows(table, MOST_LINEAR_CELLS)
+    rows, found = min(most, FIRST_LINEAR_ROWS), None
+    while True:
+        # A thread that takes too long is left alone, and the model of fewer rows is used.
+        sample = table.sample(rows, seed=plan.protocol.seed)
+        left = seconds - (time.monotonic() - began)
+        fitted = call_within(left, partial(_fit, plan, sample, LINEAR, fit_linear))
+        found = fitted or found
+        took = time.monotonic() - began
+        if fitted is None or rows == most or ROWS_MORE**2 * took > seconds - took:
+            return found
+        rows = min(most, ROWS_MORE * rows)
 
 
 def fit_linear(config: Mapping[str, Any], table: Table, *, seed: int) -> Member:  # noqa: ARG001
@@ -258,5 +283,11 @@ def _parts(table: Table) -> tuple[Any, Any]:
 
 def _some_rows(plan: FitPlan, most_cells: int) -> Table:
     """Draw rows of the plan's table that have at most so many cells."""
-    most = max(LEAST_ROWS, min(MOST_ROWS, most_cells // max(1, plan.table.x.shape[1])))
-    return plan.table.sample(most, seed=plan.protocol.seed)
+    return plan.table.sample(_count_rows(plan.table, most_cells), seed=plan.protocol.seed)
+
+
+def _count_rows(table: Table, most_cells: int) -> int:
+    """Return how many rows of a table have at most so many cells."""
+    columns = max(1, int(table.x.shape[1]))
+    allowed = min(MOST_ROWS, most_cells // columns)
+    return min(len(table), max(LEAST_ROWS, allowed))

@@ -119,7 +119,7 @@ class _JobRun:
         plan = make_plan(data.table, self._options)
         self._check_ready(data)
         self._listener.on_start(plan, data)
-        self._make_first_model(plan, data.target)
+        self._make_first_model(plan, data)
         if self._first.kept and self._clock.remaining_for_model() < LEAST_SEARCH_SECONDS:
             result = self._end_without_search(plan, data)
         else:
@@ -148,13 +148,13 @@ class _JobRun:
             return  # The whole table may suffice; if not, its own plan will say so.
         self._first.begin(plan, sample.target)
 
-    def _make_first_model(self, plan: FitPlan, target: str) -> None:
+    def _make_first_model(self, plan: FitPlan, data: FitData) -> None:
         """Load the libraries of pipelines; fit and save a better first model if one is needed."""
         with report_every_second(self._listener.progress, "loading libraries"):
             for module in SEARCH_MODULES:
                 import_module(module)
         with report_every_second(self._listener.progress, "fitting a first model"):
-            self._first.make(plan, target)
+            self._first.make(plan, data.target, data.table)
 
     def _end_without_search(self, plan: FitPlan, data: FitData) -> "FitResult":
         """Return the result of a fit that has no time for a search."""

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import click
-
+from foretune._base.progress import LogLines
 from foretune.cli.option_values import config_label
 from foretune.experience import Metric, Status
 from foretune.experience.trial import Trial
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 
-LINE_SECONDS = 30.0
-"""How often a log gets a line without an improvement."""
 REDRAW_SECONDS = 0.1
 
 
@@ -109,14 +106,24 @@ class StepCount:
 
 
 class Lines(Watch):
-    """For logs: a line when the work begins, for every improvement, and from time to time.
+    """For logs: a line when the work begins, for every improvement, and when it is silent for long.
 
     Trials of earlier runs get one line together, when the first trial begins.
     """
 
     def __init__(self, score: BestSoFar, trials: int | None) -> None:
         self._score, self._trials, self._steps = score, trials, StepCount()
-        self._said, self._silent = time.monotonic(), True
+        self._silent = True
+        """Whether nothing was said yet."""
+
+    @contextmanager
+    def end_silences(self) -> Iterator["Lines"]:
+        """Write a line whenever the log has been silent for long."""
+        lines = LogLines(self._tell_time)
+        try:
+            yield self
+        finally:
+            lines.cancel()
 
     def trial_began(self, trial: Trial) -> None:
         """Write a line about the first trial only: it may take long."""
@@ -128,34 +135,35 @@ class Lines(Watch):
             self._say(f"trial {trial.number} began{f': {name}' if name else ''}")
 
     def trial_ended(self, trial: Trial) -> None:
-        """Write a line after an improvement, after the last trial, or after a long silence."""
+        """Write a line after an improvement, or after the last trial."""
         self._steps.end(trial)
         better = self._score.take(trial)
         last = self._score.ended == self._trials
-        worth_it = better or last or time.monotonic() - self._said >= LINE_SECONDS
-        if worth_it and not self._silent:
+        if (better or last) and not self._silent:
             self._say_how_far()
 
     def trial_reported(self, number: int, step: float) -> None:
-        """Write a line after a long silence."""
+        """Count the step."""
         self._steps.report(number, step)
-        if not self._silent and time.monotonic() - self._said >= LINE_SECONDS:
-            self._say_how_far()
 
     def trial_paused(self, trial: Trial) -> None:
-        """Write a line after a long silence."""
+        """Count it among those that wait."""
         self._steps.pause(trial)
-        if not self._silent and time.monotonic() - self._said >= LINE_SECONDS:
-            self._say_how_far()
 
-    def _say_how_far(self) -> None:
+    def _tell_time(self, seconds: float) -> str:
+        return f"after {seconds:.0f} s, {self._tell_how_far()}"
+
+    def _tell_how_far(self) -> str:
         steps = self._steps.text(self._score.stopped)
         far = _how_far(self._score.ended, self._trials)
-        self._say(f"{far}{f' ({steps})' if steps else ''}: {self._score}")
+        return f"{far}{f' ({steps})' if steps else ''}: {self._score}"
+
+    def _say_how_far(self) -> None:
+        self._say(self._tell_how_far())
 
     def _say(self, line: str) -> None:
-        self._said, self._silent = time.monotonic(), False
-        click.echo(line, err=True)
+        self._silent = False
+        LogLines.say(line)
 
 
 def _how_far(ended: int, trials: int | None) -> str:
@@ -235,7 +243,8 @@ def display(
     """
     score = score or BestSoFar(metrics)
     if console is None and not sys.stderr.isatty():
-        yield Lines(score, trials)
+        with Lines(score, trials).end_silences() as lines:
+            yield lines
         return
     from rich.console import Console
     from rich.progress import (
