@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from foretune.automl.estimators.fitted_pipeline import refit
 from foretune.automl.final_model.fold_build import FoldModelRequest, build_from_folds
 from foretune.automl.final_model.fold_models import fold_models_path, load_incumbent
 from foretune.automl.metrics import Predictions, scorer
@@ -56,7 +57,6 @@ def test_the_blend_scores_what_its_weights_say_and_no_worse_than_the_best(
     assert score <= best.values["log_loss"] + 1e-6
     assert made.best is best
     assert len(made.members) == len(made.model.members) <= 3
-    assert len(made.model.members[0].pipeline.pipelines) == len(parts)
     made.model.save(request_of_folds.folder / "model")
     known = load_incumbent(request_of_folds.folder)
     assert sum(known.values()) == pytest.approx(1.0)
@@ -106,3 +106,24 @@ def test_more_trials_replace_a_model_only_if_they_are_clearly_better(
     assert after is not None
     score = [each.blended or each.best.values["log_loss"] for each in (before, after)]
     assert score[1] <= score[0] + 1e-9
+
+
+@pytest.mark.parametrize("estimator", ["knn", "lightgbm"])
+def test_steady_estimators_learn_from_all_rows_and_others_are_averaged(
+    tmp_path: Path, estimator: str
+) -> None:
+    plan = make_plan(mixed_table(Task.CLASSIFICATION), FitOptions(only=(estimator,)))
+    evaluator = InMemoryEvaluator(plan.table, plan.protocol, tmp_path, keeps_models=True)
+    config = plan.space.defaults().dicts()[0]
+    trial = Trial(0, config, Status.DONE, evaluator(config), 1.0)
+    made = build_from_folds(
+        FoldModelRequest(plan=plan, target="class", trials=[trial], most=3, folder=tmp_path)
+    )
+    assert made is not None
+    [member] = made.model.members
+    if estimator == "knn":
+        expected = refit(config, plan.table, seed=plan.protocol.seed)
+        x = plan.table.x
+        assert member.probabilities(x, 3) == pytest.approx(expected.probabilities(x, 3))
+    else:
+        assert len(member.pipeline.pipelines) == len(plan.protocol.splits(plan.table))

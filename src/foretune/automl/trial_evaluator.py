@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 from foretune.automl.estimators.fitted_pipeline import refit
 from foretune.automl.evaluation import EvaluationScore, FoldEvaluation, Protocol
 from foretune.automl.final_model.fold_models import save_fold_models
+from foretune.automl.knowledge.default_configs import CHOICE
 from foretune.automl.out_of_fold import save_predictions
 from foretune.automl.worker_libraries import WORKER_MODULES
 from foretune.automl.worker_tables import load_libraries, open_table
@@ -19,6 +20,12 @@ from foretune.run.running_trial import RunningTrial
 from foretune.tables import Table
 
 Config: TypeAlias = dict[str, Any]
+STEADY = frozenset(
+    {"elastic_net", "extra_trees", "knn", "lda", "logistic", "naive_bayes", "rf", "svm"}
+)
+"""The estimators whose pipelines hardly change with a few rows. The mean of several gains little,
+so one pipeline learns from all rows at the end of the trial, and predicts several times faster.
+Boosting and networks gain from the mean, and the rows of their folds end their learning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +76,13 @@ class InMemoryEvaluator:
         if score.predictions is None:
             return
         if self.keeps_models:
+            members, seconds = score.members, score.predict_seconds
+            if str(config.get(CHOICE)) in STEADY:
+                members = (refit(config, self.table, seed=self.protocol.seed),)
+                seconds /= len(score.members)
             with suppress(OSError, ForetuneError):
-                save_fold_models(
-                    folder,
-                    score.members,
-                    columns=self.table.x.shape[1],
-                    predict_seconds=score.predict_seconds,
-                )
+                columns = self.table.x.shape[1]
+                save_fold_models(folder, members, columns=columns, predict_seconds=seconds)
         with suppress(OSError):
             save_predictions(folder, config, score.predictions)
 

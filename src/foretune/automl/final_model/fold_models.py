@@ -2,6 +2,7 @@
 
 A worker writes one file for each configuration, in the form of a model file, beside its
 out-of-fold predictions. Only the owner may read it. Nothing is fitted again for the final model.
+The file of a steady estimator holds one pipeline that has learnt from all rows.
 """
 
 import json
@@ -66,7 +67,8 @@ def load_fold_models(folder: Path, config: Mapping[str, Any]) -> Member | None:
             Member(dict(config), pipeline, tuple(known))
             for pipeline, known in zip(pipelines, about["known"], strict=True)
         ]
-        return average_members(members, int(about["columns"]))
+        one, *others = members
+        return average_members(members, int(about["columns"])) if others else one
     except (ForetuneError, OSError, LookupError, TypeError, ValueError):
         return None
 
