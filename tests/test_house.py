@@ -1,5 +1,6 @@
 """The structure of the code: cycles, and that the laboratory joins through the public doors."""
 
+import ast
 import subprocess
 import sys
 from importlib.metadata import entry_points
@@ -62,3 +63,12 @@ def test_the_final_model_has_three_public_modules(imports: check_cycles.Graph) -
         if target.startswith(room)
     }
     assert imported == {f"{room}.fit", f"{room}.fold_models", f"{room}.model"}
+
+
+def test_no_class_name_is_used_twice() -> None:
+    places: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "src" / "foretune").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(path.name)
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}

@@ -11,7 +11,7 @@ from foretune.methods.zero_shot.builder import Caps, spend_budget
 from foretune.methods.zero_shot.jobs import look_up_jobs
 from foretune.methods.zero_shot.obo import CandidateSearch, LossBelief, task_features
 from foretune.methods.zero_shot.panel import panel_of
-from foretune.methods.zero_shot.surrogate import Surrogate, complete_losses, random_forest
+from foretune.methods.zero_shot.surrogate import SurrogateBuilder, complete_losses, random_forest
 from foretune.methods.zero_shot.table import loss_table
 from foretune.numerics.greedy import find_aggregate, greedy, mean, meta_loss
 from foretune.numerics.normalise import NORMALISATIONS
@@ -176,7 +176,7 @@ def test_surrogate_learns_from_random_candidates_of_each_task():
 
     configs = candidates(20)
     jobs = jobs_of(bowls(configs, tasks=4), configs, budget=42)
-    chooser = Surrogate(jobs, 2, mean, seed=0)
+    chooser = SurrogateBuilder(jobs, 2, mean, seed=0)
     chooser.regression = zeros
     spend_budget(chooser, jobs)
     assert sorted(noted) == [10, 10, 11, 11]
@@ -195,7 +195,7 @@ def test_the_forest_of_surrogate_is_scikit_learns_with_its_defaults():
 def test_the_surrogate_builder_chooses_among_the_best_of_each_task():
     table = loss_table(unshared_experience(tasks=3, each=6))
     jobs = look_up_jobs(table)
-    chooser = Surrogate(jobs, 9, mean, seed=0, caps=Caps(best_predicted=2))
+    chooser = SurrogateBuilder(jobs, 9, mean, seed=0, caps=Caps(best_predicted=2))
     picks = spend_budget(chooser, jobs)
     best = np.argsort(table.losses, axis=1)[:, :2]
     assert sorted(picks.chosen.tolist()) == sorted(best.ravel().tolist())

@@ -139,7 +139,7 @@ class CatBoostTrainer(StepTrainer):
         most: int,
         watch: StepWatch,
     ) -> Any:
-        class AfterRound:
+        class AfterCatBoostRound:
             """Tells the watch about each round."""
 
             def after_iteration(self, info: Any) -> bool:
@@ -152,7 +152,7 @@ class CatBoostTrainer(StepTrainer):
         from catboost import Pool
 
         estimator.set_params(n_estimators=most)
-        told: dict[str, Any] = {"callbacks": [AfterRound()]}
+        told: dict[str, Any] = {"callbacks": [AfterCatBoostRound()]}
         if judging is not None:
             told["eval_set"] = Pool(judging.x, judging.y, weight=judging.weights)
             told["use_best_model"] = False

@@ -18,24 +18,24 @@ MOST_RECOMMENDED = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class CandidateConfigs:
     """The configurations that a portfolio may hold."""
 
     configs: Encoded
     first: int
-    """So many of them, at the head, are tried before others."""
+    """The number of configurations at the head that are tried before the others."""
 
 
 def list_candidates(
     space: PairSpace, past: Experience | None, recipe: Recipe, count: int
-) -> Candidates:
+) -> CandidateConfigs:
     """Return what past experience recommends, what it knows of the same tasks, and random others.
 
     The same arguments always give the same list.
     """
     drawn = space.space.sample(count, seed=recipe.seed)
     if past is None:
-        return Candidates(drawn.take(drawn.first_occurrences()), 0)
+        return CandidateConfigs(drawn.take(drawn.first_occurrences()), 0)
     wanted = Recipe(
         MOST_RECOMMENDED,
         aggregate=recipe.aggregate,
@@ -46,7 +46,7 @@ def list_candidates(
     same = [name for name in past.tasks if place_of(name, space) is not None]
     known = [past.task(name).configs for name in same]
     every = Encoded.concat([recommended, *known, drawn])
-    return Candidates(every.take(every.first_occurrences()), len(recommended))
+    return CandidateConfigs(every.take(every.first_occurrences()), len(recommended))
 
 
 def place_of(task: str, space: PairSpace) -> int | None:

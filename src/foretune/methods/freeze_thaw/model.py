@@ -9,7 +9,7 @@ from foretune.methods.contracts import Observations, Posterior, Prediction
 from foretune.methods.curve_contracts import CurvePosterior, CurveSurrogate, SeenCurves
 from foretune.methods.freeze_thaw.belief import Belief, WeightedPrior
 from foretune.methods.freeze_thaw.points import Points, points_of_curves, points_of_losses
-from foretune.methods.freeze_thaw.several import FrontPosterior
+from foretune.methods.freeze_thaw.several import CurveFrontPosterior
 from foretune.space import Encoded
 
 
@@ -81,5 +81,5 @@ class FreezeThawSurrogate(CurveSurrogate):
             for objective, priors in enumerate(self.beliefs)
         ]
         if len(beliefs) > 1:
-            return FrontPosterior.of(beliefs, points)
+            return CurveFrontPosterior.of(beliefs, points)
         return FreezeThawPosterior(beliefs[0], beliefs[0].best)

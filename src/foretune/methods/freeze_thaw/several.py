@@ -25,7 +25,7 @@ MOST_POINTS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class FrontPosterior(CurvePosterior):
+class CurveFrontPosterior(CurvePosterior):
     """Beliefs about all objectives, and the boxes that improve on the front."""
 
     beliefs: tuple[Belief, ...]

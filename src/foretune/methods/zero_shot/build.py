@@ -11,7 +11,7 @@ from foretune.methods.zero_shot.mf import HyperBand
 from foretune.methods.zero_shot.naive import Naive
 from foretune.methods.zero_shot.obo import OfflineBayes
 from foretune.methods.zero_shot.portfolio import Portfolio
-from foretune.methods.zero_shot.surrogate import MOST_FORESTS, Surrogate
+from foretune.methods.zero_shot.surrogate import MOST_FORESTS, SurrogateBuilder
 from foretune.methods.zero_shot.table import loss_table
 from foretune.numerics.greedy import find_aggregate
 from foretune.numerics.normalise import NORMALISATIONS
@@ -19,7 +19,7 @@ from foretune.space import Encoded
 
 BUILDERS: dict[str, type[Builder]] = {
     "naive": Naive,
-    "surrogate": Surrogate,
+    "surrogate": SurrogateBuilder,
     "obo": OfflineBayes,
     "mf": HyperBand,
 }

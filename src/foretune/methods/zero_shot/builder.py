@@ -17,7 +17,7 @@ from foretune.methods.zero_shot.jobs import Jobs, RecordedJobs
 from foretune.numerics.greedy import Aggregate, Picks
 
 
-class Job(NamedTuple):
+class PortfolioJob(NamedTuple):
     """One evaluation."""
 
     task: int
@@ -78,7 +78,7 @@ class Builder(ABC):
         self.seed, self.caps, self.first = seed, caps, first
 
     @abstractmethod
-    def next_job(self) -> Job | None:
+    def next_job(self) -> PortfolioJob | None:
         """Return the job to begin next; None if there is none, or none before others end."""
 
     @abstractmethod

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from foretune._base.arrays import Floats, Ints
-from foretune.methods.zero_shot.builder import Builder, Job
+from foretune.methods.zero_shot.builder import Builder, PortfolioJob
 from foretune.methods.zero_shot.jobs import Jobs
 from foretune.methods.zero_shot.naive import check_common_tasks
 from foretune.methods.zero_shot.panel import panel_of
@@ -102,7 +102,7 @@ class Climb:
         """Return the candidates that were run on all tasks of a rung, wherever they started."""
         return list(dict.fromkeys(each for members in self.members[rung:] for each in members))
 
-    def waiting_job(self) -> Job | None:
+    def waiting_job(self) -> PortfolioJob | None:
         """Return a job that a candidate on its way still needs and that nobody runs."""
         for candidate in list(self._on_their_way):
             tasks = self.order[: self.sizes[self.heights[candidate]]]
@@ -111,7 +111,7 @@ class Climb:
                 continue
             waiting = self.jobs.open[tasks, candidate]
             if waiting.any():
-                return Job(int(tasks[waiting.argmax()]), candidate)
+                return PortfolioJob(int(tasks[waiting.argmax()]), candidate)
         return None
 
     def send(self, candidate: int, rung: int) -> None:
@@ -193,7 +193,7 @@ class HyperBand(Builder):
         """Which candidate has reached which rung."""
         return Climb(self.jobs, self.order, self.sizes, self.newcomers)
 
-    def next_job(self) -> Job | None:
+    def next_job(self) -> PortfolioJob | None:
         """Go on with a candidate, promote one (Algorithm 3), or start a newcomer."""
         climb = self.climb
         climb.look()

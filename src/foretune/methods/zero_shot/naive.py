@@ -6,7 +6,7 @@ import numpy as np
 
 from foretune._base.arrays import Ints
 from foretune.errors import MethodError, UsageError
-from foretune.methods.zero_shot.builder import Builder, Job
+from foretune.methods.zero_shot.builder import Builder, PortfolioJob
 from foretune.methods.zero_shot.jobs import Jobs
 from foretune.methods.zero_shot.table import least_tasks
 from foretune.numerics.greedy import Picks, greedy
@@ -40,13 +40,13 @@ class Naive(Builder):
         tasks = len(self.jobs.possible)
         return np.tile(np.arange(tasks), len(self.drawn)), np.repeat(self.drawn, tasks)
 
-    def next_job(self) -> Job | None:
+    def next_job(self) -> PortfolioJob | None:
         """Return the next job of the plan."""
         waiting = self.jobs.open[:, self.drawn]
         place = int(waiting.any(axis=0).argmax())
         if not waiting[:, place].any():
             return None
-        return Job(int(waiting[:, place].argmax()), int(self.drawn[place]))
+        return PortfolioJob(int(waiting[:, place].argmax()), int(self.drawn[place]))
 
     def picks(self) -> Picks:
         """Choose among the candidates that were tried on all tasks, if there are any."""

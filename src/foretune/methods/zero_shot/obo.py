@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretune._base.arrays import Floats, Ints
-from foretune.methods.zero_shot.builder import Builder, Job
+from foretune.methods.zero_shot.builder import Builder, PortfolioJob
 from foretune.methods.zero_shot.jobs import Jobs
 from foretune.methods.zero_shot.panel import panel_of
 from foretune.numerics.forests import grow_trees
@@ -49,7 +49,7 @@ class OfflineBayes(Builder):
         """The tasks to work with."""
         return panel_of(self.jobs, np.random.default_rng(self.seed))
 
-    def next_job(self) -> Job | None:
+    def next_job(self) -> PortfolioJob | None:
         """Return the most promising job. The first ones are random, one on each task."""
         return self._first_job() or self._up_to_date().best_job()
 
@@ -59,7 +59,7 @@ class OfflineBayes(Builder):
             return Picks(np.empty(0, dtype=np.int64), np.empty(0))
         return pick_expected(self._grow_belief(), self.k, self.aggregate)
 
-    def _first_job(self) -> Job | None:
+    def _first_job(self) -> PortfolioJob | None:
         """Return a job on a task without any, so that the first forest knows how tasks differ."""
         begun = (self.jobs.ran | self.jobs.pending)[self.tasks].sum(axis=1)
         waiting = self.jobs.open[self.tasks]
@@ -73,7 +73,7 @@ class OfflineBayes(Builder):
         order = self.random_order(int(self.tasks[place]), 1)
         if self.first:
             order[: self.first] = np.roll(order[: self.first], -place)
-        return Job(int(self.tasks[place]), int(order[waiting[place, order].argmax()]))
+        return PortfolioJob(int(self.tasks[place]), int(order[waiting[place, order].argmax()]))
 
     def _up_to_date(self) -> "CandidateSearch":
         """Return a search that knows all jobs. The forest is grown anew from time to time."""
@@ -210,7 +210,7 @@ class CandidateSearch:
         for candidate in range(len(belief.pool)):
             self._sum_up(candidate)
 
-    def best_job(self) -> Job | None:
+    def best_job(self) -> PortfolioJob | None:
         """Return the most promising job; None if none is left."""
         left = self.open.sum(axis=0)
         if not left.any():
@@ -220,7 +220,7 @@ class CandidateSearch:
         per_job = np.where(left > 0, gain / np.maximum(left, 1), -1.0)
         location, candidate = map(int, np.unravel_index(np.argmax(per_job), per_job.shape))
         task = self._best_task(location, candidate)
-        return Job(int(self.belief.tasks[task]), int(self.belief.pool[candidate]))
+        return PortfolioJob(int(self.belief.tasks[task]), int(self.belief.pool[candidate]))
 
     def note_pending(self) -> None:
         """Take in which jobs have begun, or were given up."""

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from foretune._base.arrays import Floats, Ints
 from foretune._base.progress import SILENT, Progress, track
-from foretune.methods.zero_shot.builder import USUAL_CAPS, Builder, Job
+from foretune.methods.zero_shot.builder import USUAL_CAPS, Builder, PortfolioJob
 from foretune.methods.zero_shot.jobs import Jobs
 from foretune.numerics.forests import Forest, grow_trees
 from foretune.numerics.greedy import Losses, Picks, greedy
@@ -67,7 +67,7 @@ def complete_losses(
     return table
 
 
-class Surrogate(Builder):
+class SurrogateBuilder(Builder):
     """Evaluates random candidates, others on each task, and picks k by the predicted losses."""
 
     regression: Regression = staticmethod(random_forest)
@@ -78,7 +78,7 @@ class Surrogate(Builder):
         drawn = [self._order(task)[:share] for task, share in enumerate(shares)]
         return np.repeat(np.arange(len(shares)), shares), np.concatenate(drawn)
 
-    def next_job(self) -> Job | None:
+    def next_job(self) -> PortfolioJob | None:
         """Return a random candidate for the task that has had the fewest."""
         waiting = self.jobs.open
         begun = ((self.jobs.ran & ~self.jobs.free) | self.jobs.pending).sum(axis=1)
@@ -87,7 +87,7 @@ class Surrogate(Builder):
             return None
         task = int(tasks[np.argmin(begun[tasks])])
         order = self._order(task)
-        return Job(task, int(order[waiting[task, order].argmax()]))
+        return PortfolioJob(task, int(order[waiting[task, order].argmax()]))
 
     def picks(self) -> Picks:
         """Choose by what is known, and by the predictions of one forest for each task."""
