@@ -3,13 +3,13 @@ import pytest
 from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal
 
-from foretune.numerics.coregion import CoregionalGP, Hyper, HyperPrior, LatentPoints, surprise
+from foretune.numerics.coregion import CoregionalGP, CoregionPoints, Hyper, HyperPrior, surprise
 
 RNG = np.random.default_rng(0)
 U, WHICH = RNG.normal(size=(9, 3)), np.array([0, 1, 2, 0, 1, 0, 2, 2, 0])
 Z = RNG.normal(size=9)
 BESIDE = RNG.random(size=(9, 2))
-POINTS = LatentPoints(U, WHICH, BESIDE)
+POINTS = CoregionPoints(U, WHICH, BESIDE)
 HYPER = Hyper(
     np.array([0.9, -0.4, 0.3]), np.log([0.2, 0.5, 0.1]), np.log(0.8), np.log(0.05), 0.3, 0.6
 )
@@ -32,8 +32,8 @@ def dense_mean(u: np.ndarray, beside: np.ndarray) -> np.ndarray:
     return 0.3 + 0.6 * (bowls.mean(axis=1) - 1.0)
 
 
-def alone(u: np.ndarray, which: np.ndarray) -> LatentPoints:
-    return LatentPoints(u, which, np.empty((len(u), 0)))
+def alone(u: np.ndarray, which: np.ndarray) -> CoregionPoints:
+    return CoregionPoints(u, which, np.empty((len(u), 0)))
 
 
 def test_the_vector_and_the_hyperparameters_are_the_same() -> None:
@@ -56,7 +56,7 @@ def test_gradients_agree_with_finite_differences() -> None:
     np.testing.assert_allclose(found.to_hyper, by_hyper, rtol=1e-4, atol=1e-4)
     by_input = approx_fprime(
         U.ravel(),
-        lambda u: surprise(vector, LatentPoints(u.reshape(9, 3), WHICH, BESIDE), Z).value,
+        lambda u: surprise(vector, CoregionPoints(u.reshape(9, 3), WHICH, BESIDE), Z).value,
         1e-6,
     )
     np.testing.assert_allclose(found.to_inputs.ravel(), by_input, rtol=1e-4, atol=1e-4)
@@ -71,7 +71,7 @@ def test_the_posterior_agrees_with_the_dense_formula() -> None:
     mean = dense_mean(new, beside) + cross @ np.linalg.solve(covariance, residual)
     spread = dense_covariance(new, of, new, of) - cross @ np.linalg.solve(covariance, cross.T)
     process = CoregionalGP.condition(POINTS, Z, HYPER)
-    asked = LatentPoints(new, of, beside)
+    asked = CoregionPoints(new, of, beside)
     found_mean, found_std = process.predict(asked)
     np.testing.assert_allclose(found_mean, mean)
     np.testing.assert_allclose(found_std, np.sqrt(np.diag(spread)))

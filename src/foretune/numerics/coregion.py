@@ -29,7 +29,7 @@ LEVEL = (0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class LatentPoints:
+class CoregionPoints:
     """The points at which functions are evaluated."""
 
     u: Floats
@@ -51,9 +51,9 @@ class LatentPoints:
         """The weight of |u|² in the average."""
         return 1.0 / (1 + int(self.beside.shape[1]))
 
-    def part(self, rows: slice) -> "LatentPoints":
+    def part(self, rows: slice) -> "CoregionPoints":
         """Return some of the points."""
-        return LatentPoints(self.u[rows], self.which[rows], self.beside[rows])
+        return CoregionPoints(self.u[rows], self.which[rows], self.beside[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Hyper:
         matrix: Floats = np.outer(self.loadings, self.loadings) + np.diag(np.exp(self.log_own))
         return matrix
 
-    def mean(self, points: LatentPoints) -> Floats:
+    def mean(self, points: CoregionPoints) -> Floats:
         """(n,), the prior mean."""
         return self.level + self.slope * (points.bowl - 1.0)
 
@@ -130,7 +130,7 @@ class Surprise:
     """(n, d)"""
 
 
-def surprise(vector: Floats, points: LatentPoints, z: Floats) -> Surprise:
+def surprise(vector: Floats, points: CoregionPoints, z: Floats) -> Surprise:
     """Return the surprise at values z (n,) at the points."""
     hyper, u, which = Hyper.from_vector(vector), points.u, points.which
     between, precision = hyper.between, np.exp(-2.0 * hyper.log_lengthscale)
@@ -175,7 +175,7 @@ def surprise(vector: Floats, points: LatentPoints, z: Floats) -> Surprise:
 class CoregionalGP:
     """The process after observations, as `CoregionalGP.condition` makes it."""
 
-    points: LatentPoints
+    points: CoregionPoints
     """The points of the observations."""
     hyper: Hyper
     cholesky: Floats
@@ -184,14 +184,14 @@ class CoregionalGP:
     """(n,), the inverse of the covariance times the residuals."""
 
     @classmethod
-    def condition(cls, points: LatentPoints, z: Floats, hyper: Hyper) -> Self:
+    def condition(cls, points: CoregionPoints, z: Floats, hyper: Hyper) -> Self:
         """Return the process after values z (n,) were observed at the points."""
         noise = np.exp(hyper.log_noise) * np.eye(len(z))
         cholesky, _ = robust_cholesky(_covariance(points, points, hyper) + noise)
         alpha, _ = dpotrs(cholesky, z - hyper.mean(points), lower=1)
         return cls(points, hyper, cholesky, alpha)
 
-    def predict(self, new: LatentPoints) -> tuple[Floats, Floats]:
+    def predict(self, new: CoregionPoints) -> tuple[Floats, Floats]:
         """Return mean and standard deviation (m,) at new points."""
         mean, variance = self.hyper.mean(new), np.diagonal(self.hyper.between)[new.which]
         for first in range(0, len(mean), CHUNK):
@@ -202,7 +202,7 @@ class CoregionalGP:
             variance[rows] -= np.einsum("ij,ij->j", whitened, whitened)
         return mean, np.sqrt(np.maximum(variance, 0.0))
 
-    def sample(self, new: LatentPoints, n: int, rng: np.random.Generator) -> Floats:
+    def sample(self, new: CoregionPoints, n: int, rng: np.random.Generator) -> Floats:
         """Return (n, m), joint draws at m new points. This costs O(m³)."""
         cross = _covariance(new, self.points, self.hyper)
         whitened = dtrsm(1.0, self.cholesky, cross.T, lower=1)
@@ -214,7 +214,7 @@ class CoregionalGP:
         return mean + rng.standard_normal((n, len(mean))) @ factor.T
 
 
-def _covariance(some: LatentPoints, others: LatentPoints, hyper: Hyper) -> Floats:
+def _covariance(some: CoregionPoints, others: CoregionPoints, hyper: Hyper) -> Floats:
     """Return the covariance (m, n) between m points and n others."""
     squared = squared_distances(some.u, others.u)
     squared *= -0.5 * np.exp(-2.0 * hyper.log_lengthscale)

@@ -7,7 +7,7 @@ from scipy.optimize import approx_fprime
 from foretune._base.arrays import Floats
 from foretune.methods.latent.embedding import AlgorithmEmbedding, random_stack
 from foretune.methods.latent.fit import Fitted, HeadFit, Trials, _flat
-from foretune.numerics.coregion import Hyper, HyperPrior, LatentPoints, surprise
+from foretune.numerics.coregion import CoregionPoints, Hyper, HyperPrior, surprise
 from foretune.numerics.transforms import standardise
 from tests.methods.latent.examples import ALGORITHMS, SPACE, losses
 
@@ -37,7 +37,7 @@ def test_the_objective_is_the_surprise_the_prior_and_the_pull() -> None:
     start = np.concatenate([PRIOR.mode, _flat(EMBEDDING.head)])
     at_start, _ = chosen.objective(start, seen, z)
     placed = seen.features @ EMBEDDING.head[0][0] + EMBEDDING.head[0][1][:, None]
-    points = LatentPoints(placed[seen.which, np.arange(10)], seen.which, seen.beside)
+    points = CoregionPoints(placed[seen.which, np.arange(10)], seen.which, seen.beside)
     assert at_start == pytest.approx(surprise(PRIOR.mode, points, z).value)
     unused = start.copy()
     # The last bias is of `rule`; at a configuration of it alone, only the pull can see it move.

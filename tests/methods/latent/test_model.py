@@ -10,7 +10,7 @@ from foretune.methods.latent.fit import Trials
 from foretune.methods.latent.learn import _draw_sources, _in_latent_units, pad_source
 from foretune.methods.latent.model import ChoosingSurrogate, latent_surrogate
 from foretune.methods.latent.sources import panel
-from foretune.numerics.coregion import CoregionalGP, LatentPoints
+from foretune.numerics.coregion import CoregionalGP, CoregionPoints
 from foretune.numerics.transforms import standardise
 from foretune.space import Encoded
 from tests.methods.latent.examples import ALGORITHMS, SPACE, losses
@@ -35,9 +35,9 @@ def test_the_belief_is_the_process_on_what_the_fit_has_placed() -> None:
     fitted = surrogate.fit(Trials(features, which, beside, LOSSES).first(7))
     head = AlgorithmEmbedding(ALGORITHMS, (*SOURCES[0].stack[:-1], *fitted.head))
     process = CoregionalGP.condition(
-        LatentPoints(head.place(CONFIGS), which, beside), z, fitted.hyper
+        CoregionPoints(head.place(CONFIGS), which, beside), z, fitted.hyper
     )
-    new = LatentPoints(
+    new = CoregionPoints(
         head.place(NEW),
         ALGORITHMS.algorithm_of(NEW),
         np.column_stack([source.bowl(NEW) for source in SOURCES[1:3]]),

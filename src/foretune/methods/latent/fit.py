@@ -16,7 +16,7 @@ from foretune._base.arrays import Floats, Ints
 from foretune.methods.latent.embedding import Stack, activations, gradients
 from foretune.numerics.anchored import FIRST_ANCHOR, last_anchor
 from foretune.numerics.bounded_cache import BoundedCache
-from foretune.numerics.coregion import Hyper, HyperPrior, LatentPoints, surprise
+from foretune.numerics.coregion import CoregionPoints, Hyper, HyperPrior, surprise
 
 ITERATIONS, ANCHOR_ITERATIONS = 15, 50
 """Most fits start from the fit of an anchor and need few iterations. Anchors are rare."""
@@ -51,9 +51,9 @@ class Trials:
         """Return the first n observations."""
         return self.take(slice(n))
 
-    def place(self, head: Stack) -> LatentPoints:
+    def place(self, head: Stack) -> CoregionPoints:
         """Return their places after these layers."""
-        return LatentPoints(
+        return CoregionPoints(
             activations(head, self.features, self.which)[-1], self.which, self.beside
         )
 
@@ -114,7 +114,7 @@ class HeadFit:
         n_hyper = len(self.prior.mode)
         head = _reshape_like(vector[n_hyper:], self.start)
         signals = activations(head, trials.features, trials.which)
-        points = LatentPoints(signals[-1], trials.which, trials.beside)
+        points = CoregionPoints(signals[-1], trials.which, trials.beside)
         likelihood = surprise(vector[:n_hyper], points, z)
         prior, to_prior = self.prior.surprise(vector[:n_hyper])
         pull, to_pull = self._pull_towards_start(head)

@@ -17,7 +17,7 @@ from foretune.methods.latent.fit import HeadFit, Trials
 from foretune.methods.latent.sources import panel
 from foretune.methods.past_data import CachedOnPool
 from foretune.numerics.anchored import LARGEST_FIT, LARGEST_GP, informative_subset
-from foretune.numerics.coregion import CoregionalGP, HyperPrior, LatentPoints
+from foretune.numerics.coregion import CoregionalGP, CoregionPoints, HyperPrior
 from foretune.numerics.objectives import scalarise
 from foretune.numerics.scores import without_penalties
 from foretune.numerics.transforms import standardise
@@ -58,10 +58,10 @@ class LatentPosterior(Posterior):
         """Draw the transformed losses jointly."""
         return self.process.sample(self.points(x), n, np.random.default_rng(seed))
 
-    def points(self, x: Encoded) -> LatentPoints:
+    def points(self, x: Encoded) -> CoregionPoints:
         """Return the latent coordinates after the fit."""
         which = self.algorithms.algorithm_of(x)
-        return LatentPoints(
+        return CoregionPoints(
             activations(self.head, self.features(x), which)[-1], which, self.beside(x)
         )
 
