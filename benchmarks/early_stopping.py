@@ -28,6 +28,8 @@ from foretune.automl.folds import cross_validation
 from foretune.tables import Table, Task
 
 MOST_ROWS = 6000
+MOST_SECONDS = 20.0
+"""A fit in steps ends after so many seconds."""
 LEAST_LOSS = 2e-3
 """Losses below this count alike: ratios of tiny losses say nothing."""
 PLAIN = {"imputer": "median", "encoder": "ordinal", "scaler": "none", "reducer": "none"}
@@ -85,7 +87,7 @@ def play_table(table: Table, seed: int) -> Iterable[dict[str, Any]]:
         fixed = "100 rounds" in way
         for rows, validation in splits:
             judging = {} if fixed else {"validation": validation}
-            member = refit(config, learn, seed=0, rows=rows, seconds=120.0, **judging)
+            member = refit(config, learn, seed=0, rows=rows, seconds=MOST_SECONDS, **judging)
             given.append(_predict(member, held))
         spent = time.process_time() - start
         yield {"way": way, "loss": _loss(held, np.mean(given, axis=0)), "seconds": spent}

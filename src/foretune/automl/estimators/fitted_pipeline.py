@@ -9,7 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from foretune._base.arrays import Floats, Ints
-from foretune.automl.estimators.stepped import LearningRows, StepLimits, configured_steps
+from foretune.automl.estimators.stepped import (
+    ESTIMATOR,
+    LearningRows,
+    StepLimits,
+    configured_steps,
+)
 from foretune.tables import Table, Task
 
 
@@ -128,7 +133,8 @@ def refit(
         return Member(dict(config), pipeline, known)
     # Weights are passed to the last step by name, which fails if metadata routing is on.
     with _quiet(), config_context(enable_metadata_routing=False):
-        if trainer_of(pipeline[-1]) is None:
+        # In other spaces, such as `cash`, the number of steps is a hyperparameter.
+        if ESTIMATOR not in config or trainer_of(pipeline[-1]) is None:
             told = weight_arguments(pipeline, learnt.weights)
             return Member(dict(config), pipeline.fit(learnt.x, y, **told), known)
         learning = LearningRows(learnt.x, y, learnt.weights, code_places(config, table))

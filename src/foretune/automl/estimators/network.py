@@ -6,6 +6,7 @@ with a second momentum of 0.95, and a learning rate that rises, then falls along
 parameters after the epoch with the lowest loss on the judging rows are kept.
 """
 
+import time
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,11 +24,12 @@ from foretune.automl.estimators.network_layers import (
 )
 from foretune.automl.estimators.stepped import LearningRows, StepLimits, StepTrainer, StepWatch
 
-VISITS = 500_000
+VISITS = 250_000
 """The rows that all epochs together learn from."""
-LEAST_EPOCHS, MOST_EPOCHS = 12, 150
-LEAST_BATCH, MOST_BATCH, BATCHES = 32, 256, 16
-"""The smallest and the largest batch, and the number of batches between these in an epoch."""
+LEAST_EPOCHS, MOST_EPOCHS = 6, 150
+LEAST_BATCH, USUAL_BATCH, MOST_BATCH = 32, 256, 1024
+BATCHES, MANY_BATCHES = 16, 200
+"""The batches of an epoch up to the usual batch, and beyond it, where large ones save time."""
 WARM = 0.05
 """The share of the learning in which the learning rate rises."""
 MOMENTA = (0.9, 0.95)
@@ -125,7 +127,7 @@ class NetworkTrainer(StepTrainer):
     """Trains both kinds of networks; a step is an epoch."""
 
     most_steps: ClassVar[int] = MOST_EPOCHS
-    patience: ClassVar[int] = 25
+    patience: ClassVar[int] = 15
 
     def _run_steps(
         self,
@@ -139,7 +141,7 @@ class NetworkTrainer(StepTrainer):
         if not is_classifier:
             _keep_target_scale(estimator, learning.y)
         columns = NetworkColumns.learn(learning.x, learning.codes)
-        course = _Course(estimator, columns, learning)
+        course = _Course(estimator, columns, learning, watch.until)
         held = None if judging is None else (*columns.transform(judging.x), judging)
         best = course.parameters.copy()
         epochs = 0
@@ -174,7 +176,10 @@ def _keep_target_scale(estimator: Any, y: Floats) -> None:
 class _Course:
     """The parameters of a network while it learns."""
 
-    def __init__(self, estimator: Any, columns: NetworkColumns, learning: LearningRows) -> None:
+    def __init__(
+        self, estimator: Any, columns: NetworkColumns, learning: LearningRows, until: float
+    ) -> None:
+        self.begun, self.until = time.monotonic(), until
         self.rng = np.random.default_rng(estimator.random_state)
         self.is_classifier = isinstance(estimator, NetworkClassifier)
         self.estimator = estimator
@@ -194,7 +199,8 @@ class _Course:
         self.first, self.second = np.zeros_like(self.gradient), np.zeros_like(self.gradient)
         self.rates, self.decays = self._factors()
         rows = len(self.targets)
-        self.batch = int(np.clip(rows // BATCHES, LEAST_BATCH, MOST_BATCH))
+        usual = np.clip(rows // BATCHES, LEAST_BATCH, USUAL_BATCH)
+        self.batch = int(max(usual, min(rows // MANY_BATCHES, MOST_BATCH)))
         self.epochs = int(np.clip(VISITS // rows, LEAST_EPOCHS, MOST_EPOCHS))
         self.updates = 0
         self.all_updates = self.epochs * -(-rows // self.batch)
@@ -223,6 +229,8 @@ class _Course:
         order = self.rng.permutation(len(self.targets))
         for first in range(0, len(order), self.batch):
             self._learn_batch(order[first : first + self.batch])
+            if time.monotonic() >= self.until:
+                return
 
     def _learn_batch(self, rows: Any) -> None:
         masks = self._draw_masks(len(rows))
@@ -237,16 +245,20 @@ class _Course:
         dropped = float(self.estimator.dropout)
         if dropped <= 0.0:
             return None
-        size = (rows, self.shape.units)
-        return [
-            (self.rng.random(size, dtype=np.float32) >= dropped) * np.float32(1.0 / (1.0 - dropped))
-            for _ in range(self.shape.layers)
-        ]
+        # Bytes are drawn, because these are several times faster than numbers.
+        least, size = round(256 * dropped), (rows, self.shape.units)
+        factor = np.float32(256 / (256 - least))
+        drawn = (
+            self.rng.integers(256, size=size, dtype=np.uint8) for _ in range(self.shape.layers)
+        )
+        return [(each >= least) * factor for each in drawn]
 
     def _update(self) -> None:
         """Make one step of Adam with decoupled weight decay."""
         self.updates += 1
-        done = self.updates / self.all_updates
+        # If the time ends before the epochs do, the rate must have fallen by then.
+        spent = (time.monotonic() - self.begun) / max(self.until - self.begun, 1e-9)
+        done = max(self.updates / self.all_updates, spent)
         rate = min(done / WARM, 0.5 * (1.0 + np.cos(np.pi * min(done, 1.0))))
         rate *= float(self.estimator.learning_rate_init)
         first = _average(self.first, self.gradient, MOMENTA[0], self.updates)

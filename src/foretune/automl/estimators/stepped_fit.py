@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from foretune._base.arrays import Bools
-from foretune.automl.estimators.network import NetworkTrainer
 from foretune.automl.estimators.stepped import LearningRows, StepLimits, SteppedFit, StepTrainer
 from foretune.automl.estimators.stepped_boosters import (
     CatBoostTrainer,
@@ -24,18 +23,21 @@ TRAINERS: dict[str, type[StepTrainer]] = {
     "HistGradientBoostingRegressor": HistTrainer,
     "LGBMClassifier": LightGBMTrainer,
     "LGBMRegressor": LightGBMTrainer,
-    "NetworkClassifier": NetworkTrainer,
-    "NetworkRegressor": NetworkTrainer,
     "XGBClassifier": XGBoostTrainer,
     "XGBRegressor": XGBoostTrainer,
 }
 """The trainer of each class of estimators, by its name, so that no library is imported here."""
+NETWORKS = ("NetworkClassifier", "NetworkRegressor")
 
 
 def trainer_of(estimator: Any) -> StepTrainer | None:
     """Return the trainer of an estimator; None if it does not learn in steps."""
-    found = TRAINERS.get(type(estimator).__name__)
-    return None if found is None else found()
+    name = type(estimator).__name__
+    if name in NETWORKS:
+        from foretune.automl.estimators.network import NetworkTrainer  # needs scikit-learn
+
+        return NetworkTrainer()
+    return TRAINERS[name]() if name in TRAINERS else None
 
 
 def fit_in_steps(
@@ -52,8 +54,10 @@ def fit_in_steps(
         from sklearn.base import clone
 
         first, held = _hold_some_out(learning, seed)
-        found = fit_in_steps(clone(pipeline), first, replace(limits, judging=held), seed=seed)
-        limits = replace(limits, steps=found.steps)
+        half = None if limits.seconds is None else limits.seconds / 2
+        trying = StepLimits(held, seconds=half)
+        found = fit_in_steps(clone(pipeline), first, trying, seed=seed)
+        limits = StepLimits(steps=found.steps, seconds=half)
     x, judging = learning.x, limits.judging
     if len(pipeline) > 1:
         x = pipeline[:-1].fit_transform(x, learning.y)
