@@ -19,7 +19,8 @@ class OptunaTuner:
         self, problem: Problem, sampler: Any, *, conditional: bool, pruner: Any = None
     ) -> None:
         self._problem = problem
-        self._study = optuna.create_study(sampler=sampler, pruner=pruner)
+        # The Hyperband pruner draws the bracket of a trial from this name, which is else random.
+        self._study = optuna.create_study(sampler=sampler, pruner=pruner, study_name="peer")
         self._conditional = conditional
         self._trial: Any = None
 
