@@ -80,6 +80,8 @@ class StudyFollower:
             self._optimizer.tell(self._outcomes(ended))
             self._told.update(trial.number for trial in ended)
             self.has_done = self.has_done or any(t.status is Status.DONE for t in ended)
+        if ended and self._folders is not None:
+            self._folders.remove_all(trial.number for trial in ended)
         for trial in new:
             self._note_status(trial)
 
@@ -142,8 +144,6 @@ class StudyFollower:
         was_paused = self.paused.pop(trial.number, None) is not None
         if trial.is_over:
             self._steps.pop(trial.number, None)
-            if self._folders is not None:
-                self._folders.remove(trial.number)
             self._watch.trial_ended(trial)
         elif trial.status is Status.PAUSED:
             self.paused[trial.number] = trial

@@ -45,6 +45,11 @@ class TrialFolders:
         found = (_NAME.fullmatch(each.name) for each in self.root.iterdir())
         return sorted(int(each[1]) for each in found if each)
 
+    def remove_all(self, numbers: Iterable[int]) -> None:
+        """Remove the folders of trials that nothing can resume; most of many trials have none."""
+        for number in {*self.numbers(), *self._sizes}.intersection(numbers):
+            self.remove(number)
+
     def remove(self, number: int) -> None:
         """Remove the folder of a trial that nothing can resume, if it has one."""
         self._sizes.pop(number, None)
