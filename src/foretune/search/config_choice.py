@@ -20,6 +20,10 @@ from foretune.search.seeds import derive_seed
 from foretune.search.stages import SearchStage, Stages, reserve
 from foretune.space import Encoded
 
+EXPLORE_EVERY = 2
+"""Each trial of this number is drawn at random if a model of curves has no past to trust. Paused
+trials cost little, and where most configurations learn nothing the model sees no direction."""
+
 
 @dataclass(frozen=True, slots=True)
 class TrialsSoFar:
@@ -112,10 +116,13 @@ class ConfigChooser:
         acquisition, seed = ACQUISITIONS[self.method.acquisition], self.seed
         return acquisition.score(posterior, x, outlook.discount(x), outlook.seen, seed=seed)
 
-    def choose(self, trials: TrialsSoFar, among: Pool | None) -> tuple[ChosenConfig, str]:
+    def choose(
+        self, trials: TrialsSoFar, among: Pool | None, *, explore: bool = True
+    ) -> tuple[ChosenConfig, str]:
         """Choose the next configuration, and say what chose it.
 
         among: choose only from these, and never from the start list.
+        explore: whether a model of curves that knows no past may draw some at random.
         """
         seed = derive_seed(self.seed, len(trials.told), len(trials.pending))
         tried = trials.configs()
@@ -127,7 +134,7 @@ class ConfigChooser:
             choice, reason = self._from_design(candidates, trials, tried, seed)
         else:
             candidates = self._candidates if among is None else among
-            choice, reason = self._from_model(candidates, trials, tried, seed)
+            choice, reason = self._from_model(candidates, trials, tried, seed, explore)
         if among is None:
             return choice, reason
         # The choice names a row of `among`, but a suggestion names a row of the target's pool.
@@ -193,7 +200,7 @@ class ConfigChooser:
         return self._draw(candidates, tried, seed), how
 
     def _from_model(
-        self, candidates: Candidates, trials: TrialsSoFar, tried: Encoded, seed: int
+        self, candidates: Candidates, trials: TrialsSoFar, tried: Encoded, seed: int, explore: bool
     ) -> tuple[ChosenConfig, str]:
         by_curves = trials.curves is not None and any(map(len, trials.curves.steps))
         if not by_curves and not trials.told.is_success.any():
@@ -206,6 +213,8 @@ class ConfigChooser:
         )
         if not posterior.trusts_past and candidates is self._candidates:
             candidates = self._everywhere
+        if by_curves and explore and not posterior.trusts_past and len(tried) % EXPLORE_EVERY == 1:
+            return self._draw(candidates, tried, seed), "random"
         name = self.method.acquisition
         return self._maximise(posterior, name, candidates, trials.told, tried, seed)
 

@@ -4,10 +4,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from foretune.errors import ExhaustedError
 from foretune.experience import Status
 from foretune.methods.curve_contracts import CurvePosterior
-from foretune.methods.stopping.model_steps import ModelSteps, arrives_at_level, next_level
+from foretune.methods.stopping.model_steps import (
+    GROWTH,
+    ModelSteps,
+    arrives_at_level,
+    next_level,
+)
 from foretune.methods.stopping.policy import (
     CONTINUE,
     Decision,
@@ -18,11 +25,9 @@ from foretune.methods.stopping.policy import (
 from foretune.methods.stopping.race import Race
 from foretune.search.config_choice import ConfigChooser, TrialsSoFar
 from foretune.search.racing import Racing
+from foretune.space import Encoded
 
 CERTAINLY_LAST = 1.0 - 1e-9
-HOPELESS = -3.0
-"""Without pauses a trial stops if its log expected improvement is this much below that of a new
-configuration: to stop it loses the steps that it has taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +37,6 @@ class _Ranking:
     posterior: CurvePosterior
     best: int | None
     """The trial that is expected to improve most; None if a new configuration is."""
-    scores: dict[int, float]
-    """The log expected improvement of each waiting trial."""
-    new: float
-    """That of the best new configuration; -infinity if there is none."""
 
 
 class ModelPolicy(StoppingPolicy):
@@ -68,17 +69,28 @@ class ModelPolicy(StoppingPolicy):
         if not arrives_at_level(entry, steps):
             return CONTINUE
         ranking = self._rank(race, steps, {trial})
-        return self._judge(race, trial, ranking)
+        expected = self._expectation(race, trial, ranking.posterior)
+        if ranking.best == trial:
+            return StepDecision(Decision.CONTINUE, f"continued: {expected}")
+        if not self._settings.pauses and self._is_promising(race, trial, ranking.posterior):
+            return StepDecision(Decision.CONTINUE, f"continued: {expected}")
+        decision, word = (
+            (Decision.PAUSE, "paused") if self._settings.pauses else (Decision.STOP, "stopped")
+        )
+        return StepDecision(decision, f"{word} at step {entry.last_step:g}: {expected}")
 
     def resume(self, race: Race) -> int | None:
         """Return the paused trial that is expected to improve most, unless a new one is."""
         steps = self.steps(race)
         if steps is None or not any(entry.status is Status.PAUSED for _, entry in race):
             return None
-        return self._rank(race, steps, set()).best
+        best = self._rank(race, steps, set()).best
+        if best is None and self._has_begun_all(race):
+            return self._best_hope(race, steps)
+        return best
 
     def without_pauses(self) -> "ModelPolicy":
-        """Return the policy that stops a trial only if little is lost."""
+        """Return the policy that stops a trial where it would pause, but the better half."""
         settings = self._settings.without_pauses()
         return ModelPolicy(settings, self._chooser, self._racing, self._trials)
 
@@ -118,26 +130,44 @@ class ModelPolicy(StoppingPolicy):
         found = dict(zip(waits, scores.tolist(), strict=True))
         best = max(waits, key=lambda each: (found[each], -each))
         new = self._score_new(posterior, trials)
-        return _Ranking(posterior, best if found[best] >= new else None, found, new)
+        return _Ranking(posterior, best if found[best] >= new else None)
 
     def _score_new(self, posterior: CurvePosterior, trials: TrialsSoFar) -> float:
         try:
-            choice, _ = self._chooser.choose(trials, None)
+            choice, _ = self._chooser.choose(trials, None, explore=False)
         except ExhaustedError:
             return -math.inf
         return float(self._chooser.score(posterior, trials, [choice.config])[0])
 
-    def _judge(self, race: Race, trial: int, ranking: _Ranking) -> StepDecision:
-        expected = self._expectation(race, trial, ranking.posterior)
-        if ranking.best == trial:
-            return StepDecision(Decision.CONTINUE, f"continued: {expected}")
-        at = f"at step {race[trial].last_step:g}"
-        if self._settings.pauses:
-            return StepDecision(Decision.PAUSE, f"paused {at}: {expected}")
-        behind = ranking.scores[trial] - max(ranking.new, *ranking.scores.values())
-        if behind > HOPELESS:
-            return StepDecision(Decision.CONTINUE, f"continued: {expected}")
-        return StepDecision(Decision.STOP, f"stopped {at}: {expected}")
+    def _has_begun_all(self, race: Race) -> bool:
+        return self._settings.trials is not None and len(race) >= self._settings.trials
+
+    def _best_hope(self, race: Race, steps: StepRange) -> int | None:
+        """Return the paused trial that may end best, if it may be the best of all."""
+        paused = [trial for trial, entry in race if entry.status is Status.PAUSED]
+        posterior = self._rank(race, steps, set()).posterior
+        found = posterior.predict(Encoded.concat([self._racing().config(each) for each in paused]))
+        hopes = found.mean - found.std
+        complete = [each for each, entry in race if entry.status is Status.DONE and entry.steps]
+        if complete:
+            ends = Encoded.concat([self._racing().config(each) for each in complete])
+            if hopes.min() >= posterior.predict(ends).mean.min():
+                return None
+        return paused[int(np.argmin(hopes))]
+
+    def _is_promising(self, race: Race, trial: int, posterior: CurvePosterior) -> bool:
+        """Return whether a trial is among the best half, or the best one, by its expected end.
+
+        A trial that is stopped cannot go on later, so it is compared with all others, as
+        asynchronous halving does, and not with a new configuration that may never come.
+        """
+        rivals = [each for each, entry in race if entry.steps]
+        configs = Encoded.concat([self._racing().config(each) for each in rivals])
+        ends = posterior.predict(configs).mean
+        own = posterior.predict(self._racing().config(trial))
+        # One standard deviation of hope: what is hardly known is not given up.
+        place = int(np.sum(ends < own.mean[0] - own.std[0]))
+        return place < max(int(len(rivals) / GROWTH), 1)
 
     def _expectation(self, race: Race, trial: int, posterior: CurvePosterior) -> str:
         """Return, for example, "predicted to end at 0.91 ± 0.02, the best so far is 0.89"."""

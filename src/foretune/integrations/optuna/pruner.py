@@ -9,9 +9,13 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from foretune.experience import Status
+from foretune.integrations.optuna.model_pruning import METHOD, StudyModel
+from foretune.integrations.optuna.sampler_knowledge import SamplerKnowledge
+from foretune.methods.stopping.model_steps import ModelSteps
 from foretune.methods.stopping.policies import learn_steps
 from foretune.methods.stopping.policy import Decision, StoppingPolicy
 from foretune.methods.stopping.race import Race
+from foretune.stores.optuna.past_studies import past_studies
 
 STATUSES = {
     TrialState.COMPLETE: Status.DONE,
@@ -28,8 +32,9 @@ class ForetunePruner(BasePruner):
     unless it is among the best so far.
 
     Arguments:
-        policy: a name of `foretune tune --stop` (asha, halving, hyperband, median, none), or a
-            `StoppingPolicy`.
+        policy: a name of `foretune tune --stop` (asha, halving, hyperband, median, model, none), or
+            a `StoppingPolicy`. `model` learns from the curves of the other studies in the storage
+            how curves run, and prunes a trial that is expected to end worse than others.
         first_step: the first step at which a trial may be pruned.
         last_step: the last step of a complete trial. Default: that of the first complete one.
         eta: one of `eta` trials goes on from each level to the next.
@@ -66,9 +71,22 @@ class ForetunePruner(BasePruner):
             trials = study.get_trials(deepcopy=False)
             if known is None or len(known.race) > len(trials):  # another study has this name now
                 sign = -1.0 if study.direction.name == "MAXIMIZE" else 1.0
-                known = self._races[key] = _StudyRace(self._policy, sign)
+                known = self._races[key] = _StudyRace(self._policy_for(study, sign), sign)
             known.update(trials, running=trial.number)
             return known.judge(trial)
+
+    def _policy_for(self, study: Study, sign: float) -> StoppingPolicy:
+        """Return the policy of one study; a model learns from the studies beside it."""
+        settings = self._policy
+        if not isinstance(settings, ModelSteps):
+            return settings
+
+        def learn() -> SamplerKnowledge:
+            past = past_studies(study._storage, 1, but=study._study_id)
+            return SamplerKnowledge(METHOD, past)
+
+        otherwise = learn_steps("asha", first=settings.first, last=settings.last)
+        return StudyModel(settings, otherwise.without_pauses(), learn, sign)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the races out: a copy in another process reads the reports itself."""
@@ -98,6 +116,8 @@ class _StudyRace:
 
     def update(self, trials: Sequence[FrozenTrial], *, running: int) -> None:
         """Take in what other trials than the `running` one have reported, and how they ended."""
+        if isinstance(self._policy, StudyModel):
+            self._policy.follow(trials)
         for trial in trials:
             if trial.number not in self.race:
                 self.race.start(trial.number)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp, softmax
+from scipy.special import logsumexp, ndtri, softmax
 
 from foretune._base.arrays import Floats
 from foretune.methods.contracts import Prediction
@@ -20,8 +20,10 @@ from foretune.methods.freeze_thaw.units import Unit
 from foretune.numerics.acquisition import log_expected_improvement
 from foretune.space import Encoded
 
-TEMPER = 0.5
+TEMPER = 0.2
 """The power of evidences. Points of one curve err together, so they count for less."""
+BAND_GRID = ndtri((np.arange(199) + 0.5) / 199)
+"""Standard normal quantiles at which mixtures are tabulated."""
 LEAST_WEIGHT = 0.02
 """A belief with at most this weight is left out."""
 
@@ -92,6 +94,21 @@ class Belief:
                 drawn[rows] = _linear(process, process.sample(x, len(rows), rng))
         return drawn
 
+    def predict_band(self, x: Encoded, share: float, knot: int = -1) -> tuple[Floats, Floats]:
+        """Return the band (two of (len(x),)) that holds the loss at one knot with a probability.
+
+        Each belief has its own unit, so the distribution function of their mixture is inverted.
+        """
+        each = [(p.unit, *p.predict(x, knot), p.prior.noise[knot]) for p in self.processes]
+        wide = [(unit, mean, np.sqrt(np.square(std) + noise)) for unit, mean, std, noise in each]
+        quantiles = np.stack(
+            [[unit.to_losses(m + s * z) for z in BAND_GRID] for unit, m, s in wide]
+        )
+        return tuple(  # type: ignore[return-value]
+            _mixture_quantile(quantiles, self.weights, level)
+            for level in (0.5 - 0.5 * share, 0.5 + 0.5 * share)
+        )
+
     @property
     def unit(self) -> Unit:
         """The unit of the losses by the most probable belief."""
@@ -132,6 +149,18 @@ class Belief:
             means.append(middle)
             stds.append(0.5 * (high - low))
         return _mix(np.stack(means), np.stack(stds), self.weights)
+
+
+def _mixture_quantile(quantiles: Floats, weights: Floats, level: float) -> Floats:
+    """Return the quantiles (m,) of mixtures, given quantiles (beliefs, grid, m) of the parts."""
+    mass = np.repeat(weights[:, None] / quantiles.shape[1], quantiles.shape[1], axis=1).ravel()
+    found = np.empty(quantiles.shape[2])
+    for column in range(quantiles.shape[2]):
+        values = quantiles[:, :, column].ravel()
+        order = np.argsort(values, kind="stable")
+        share = np.cumsum(mass[order]) - 0.5 * mass[order]
+        found[column] = np.interp(level, share, values[order])
+    return found
 
 
 def _linear(process: CurveProcess, scores: Floats) -> Floats:

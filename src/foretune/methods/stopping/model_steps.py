@@ -1,6 +1,6 @@
 """The settings of a search whose model of curves decides which trials go on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from foretune.methods.stopping.learnt_steps import find_first_step, find_last_step
 from foretune.methods.stopping.policy import StepRange, StoppingPolicy
@@ -24,10 +24,13 @@ class ModelSteps(StoppingPolicy):
     sign: float = 1.0
     """-1 if values grow: reasons show values, not losses."""
     pauses: bool = True
+    trials: int | None = None
+    """How many trials the search has. When all have begun, paused ones go on that may become the
+    best."""
 
     def without_pauses(self) -> "ModelSteps":
         """Return the settings for programs that cannot resume a trial."""
-        return ModelSteps(self.first, self.last, self.sign, False)
+        return replace(self, pauses=False)
 
     def range_of(self, race: Race, usual_last: float | None) -> StepRange | None:
         """Return the first and the last step; None while the last one is not known."""

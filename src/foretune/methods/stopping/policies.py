@@ -57,7 +57,7 @@ def learn_steps(
     if name == "none":
         return StoppingPolicy()
     if name == "model":
-        return ModelSteps(first, last, sign)
+        return ModelSteps(first, last, sign, trials=trials)
     if name in BRACKETED:
         return LearntSteps(partial(BRACKETED[name], trials=trials), True, first, last, eta)
     # A level at the unknown last step would pause trials that are complete.
