@@ -6,6 +6,7 @@ from typing import Any
 
 from foretune.errors import UsageError, explain_missing_extras
 from foretune.experience import Status
+from foretune.methods.stopping.model_steps import ModelSteps
 from foretune.methods.stopping.policies import make_policy
 from foretune.methods.stopping.policy import Decision, StepRange, StoppingPolicy
 from foretune.methods.stopping.race import Race
@@ -54,6 +55,14 @@ class ForetuneScheduler(TrialScheduler):  # type: ignore[misc]
         super().__init__()
         if isinstance(policy, str):
             policy = make_policy(policy, StepRange(first_step, last_step, eta))
+        if isinstance(policy, ModelSteps):
+            raise UsageError(
+                "a scheduler of Ray Tune sees reports, but 'model' needs the space as well: choose "
+                "'asha', or tune with  foretune tune --executor ray --method freeze-thaw",
+                rule="model-on-tune",
+                field="policy",
+                value="model",
+            )
         self._policy = policy if pause else policy.without_pauses()
         self._last_step, self._time_attr = last_step, time_attr
         self._metric: str | None = metric

@@ -213,7 +213,8 @@ class ConfigChooser:
         )
         if not posterior.trusts_past and candidates is self._candidates:
             candidates = self._everywhere
-        if by_curves and explore and not posterior.trusts_past and len(tried) % EXPLORE_EVERY == 1:
+        explore = explore and by_curves and len(self.target.objectives) == 1
+        if explore and not posterior.trusts_past and len(tried) % EXPLORE_EVERY == 1:
             return self._draw(candidates, tried, seed), "random"
         name = self.method.acquisition
         return self._maximise(posterior, name, candidates, trials.told, tried, seed)

@@ -1,7 +1,7 @@
 """What is believed where no past task tells: curves that were drawn from a few simple laws.
 
-A curve falls by a power law to its final loss. Some configurations learn nothing, and some overfit
-towards the end. Their scores are measured as those of past tasks are.
+A curve falls by a power law to its final loss. Some configurations learn nothing, some begin to
+learn late, and some overfit towards the end. Their scores are measured as those of past tasks are.
 """
 
 from functools import lru_cache
@@ -16,7 +16,7 @@ from foretune.numerics.hyper import prior_mode
 
 TASKS, CONFIGS = 40, 50
 EXPONENTS = (0.2, 1.5)
-SHARE_FLAT, SHARE_OVERFIT = 0.15, 0.15
+SHARE_FLAT, SHARE_LATE, SHARE_OVERFIT = 0.2, 0.25, 0.1
 SHARES = Shares(0.2, 0.75, 0.1, 1.0)
 SMALLEST_STEP = 1e-3
 
@@ -48,6 +48,10 @@ def _draw_task(steps: Floats, rng: np.random.Generator) -> Floats:
     powers = steps[None, :] ** -exponents[:, None]
     falls = (powers - 1.0) / (lowest ** -exponents[:, None] - 1.0)
     losses = ends[:, None] + heights[:, None] * falls
+    late = rng.random(CONFIGS) < SHARE_LATE
+    begins = np.exp(rng.uniform(np.log(lowest), 0.0, CONFIGS))
+    drops = 1.0 / (1.0 + np.power(steps[None, :] / begins[:, None], 3.0))
+    losses[late] = (ends[:, None] + heights[:, None] * drops)[late]
     flat = rng.random(CONFIGS) < SHARE_FLAT
     losses[flat] = (ends + heights)[flat, None]
     rises = rng.gamma(1.0, 0.5, CONFIGS) * (rng.random(CONFIGS) < SHARE_OVERFIT)

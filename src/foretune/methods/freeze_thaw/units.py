@@ -26,6 +26,9 @@ LEAST_SPREAD = 0.3
 """The least standard deviation of the logarithm of scales."""
 STARTS = (-2.0, -1.0, 0.0, 1.0)
 """Scales to start the search from, as logarithms of multiples of the usual scale."""
+USUAL_GAIN = 0.15
+"""How far below the median loss the best ones usually lie, as a share of it. The first reports of a
+task may hardly differ, and still say little about its scale."""
 RANGE = 12.0
 """The logarithm of the largest multiple of the usual scale."""
 ITERATIONS = 30
@@ -87,8 +90,9 @@ class UnitPrior:
     @classmethod
     def of_losses(cls, losses: Floats) -> Self:
         """Return a wide prior around finite losses (n,) of the task itself."""
-        width = float(np.ptp(losses)) or abs(float(losses[0])) or 1.0
-        return cls(float(np.median(losses)), width, float(np.log(0.5 * width)), 1.0)
+        middle = float(np.median(losses))
+        width = max(0.5 * float(np.ptp(losses)), USUAL_GAIN * abs(middle)) or 1.0
+        return cls(middle, width, float(np.log(width)), 1.0)
 
     def penalty(self, location: float, log_scale: float) -> tuple[float, float, float]:
         """Return the negative log density, and its two derivatives."""
