@@ -213,7 +213,7 @@ class _Course:
             targets: Singles = np.eye(self.classes, dtype=np.float32)[rows.y]
             return targets
         scaled = (rows.y - self.estimator.centre_) / self.estimator.spread_
-        return scaled.astype(np.float32)[:, None]
+        return np.asarray(scaled, dtype=np.float32)[:, None]
 
     def _factors(self) -> tuple[Singles, Singles]:
         """Return factors of the learning rate and of the decay, for each parameter."""
