@@ -132,6 +132,47 @@ def test_xgboost_positions_are_checked_one_by_one(name, value):
         check_xgboost(spoilt)
 
 
+def with_categories():
+    xgboost = pytest.importorskip("xgboost")
+    x = np.random.default_rng(0).normal(size=(300, 2))
+    x[:, 1] = np.arange(300) % 12
+    y = (np.arange(300) % 12 % 3 == 0).astype(int)
+    model = xgboost.XGBClassifier(
+        n_estimators=3,
+        max_depth=2,
+        feature_types=["q", "c"],
+        enable_categorical=True,
+        max_cat_to_onehot=1,
+        n_jobs=1,
+    )
+    return bytes_of(model.fit(x, y))
+
+
+def test_xgboost_with_sets_of_categories_is_taken():
+    content = with_categories()
+    [tree, *_] = decode(content)["Model"]["learner"]["gradient_booster"]["model"]["trees"]
+    assert tree["split_type"].any()
+    check_xgboost(content)
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "value"),
+    [
+        ("categories", 4, 2**30),
+        ("categories_nodes", 4, 1),
+        ("categories_segments", 8, 5),
+        ("categories_sizes", 8, 99),
+    ],
+)
+def test_sets_of_categories_that_lead_out_of_their_lists_are_refused(name, width, value):
+    content = with_categories()
+    key = name.encode() + (b"[$l#L" if width == 4 else b"[$L#L")
+    place = content.index(key) + len(key) + 8
+    spoilt = content[:place] + value.to_bytes(width, "big") + content[place + width :]
+    with pytest.raises(DamagedPartError):
+        check_xgboost(spoilt)
+
+
 @pytest.mark.parametrize(
     ("field", "position", "value"),
     [(1, 0, 10_000), (1, 0, -1), (2, 0, 40), (2, 1, 2), (3, 1, 0), (17, 0, 77)],

@@ -20,7 +20,7 @@ from tests.automl.samples import mixed_table, table_with_texts
 PREPARED = {"imputer": "median", "encoder": "ordinal", "scaler": "none", "reducer": "none"}
 STEPPED = {
     "lightgbm": {
-        "learning_rate": 0.1,
+        "learning_rate": 0.3,
         "num_leaves": 8,
         "min_child_samples": 5,
         "colsample": 0.8,
