@@ -131,7 +131,7 @@ def test_hundreds_of_curves_are_drawn_and_can_be_chosen(visit: Any) -> None:
     seen.page.locator("#learning-key select").first.select_option("early")
     box = canvas.bounding_box()
     found = False
-    for x in range(50, int(box["width"]), 12):
+    for x in range(50, int(box["width"]), 40):
         canvas.hover(position={"x": x, "y": box["height"] / 2})
         found = found or "step" in (seen.page.locator("#tip").text_content() or "")
     assert found

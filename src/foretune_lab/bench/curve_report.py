@@ -246,7 +246,9 @@ def _figure(scores: CurveScores) -> "Figure":
         ],
         title=f"{scores.settings.suite}: {_measure(scores)[0]} against {scores.against}\n"
         f"(mean over {scores.averaging_note}, 95% confidence)",
-        ylabel=_measure(scores)[1],
+        ylabel="missing share of the hypervolume"
+        if len(scores.settings.objectives) > 1
+        else "regret (1 is the median configuration)",
         log=True,
         costs=scores.costs,
     )
