@@ -259,10 +259,10 @@ def test_if_all_trials_fail_the_reasons_and_advice_are_shown(tmp_path) -> None:
     [
         ([(Status.TIMEOUT, "over its limit of 8 s")], "allow more time or memory a trial"),
         ([(Status.FAILED, "out of memory: over its limit")], "allow more time or memory a trial"),
-        ([(Status.FAILED, "ValueError: no")], "mend what these .* other estimators"),
+        ([(Status.FAILED, "ValueError: no")], "correct the table .* other estimators"),
         (
             [(Status.TIMEOUT, "over its limit"), (Status.FAILED, "ValueError: no")],
-            "mend what .*, or allow more time or memory a trial",
+            "correct the table .*, or allow more time or memory a trial",
         ),
     ],
 )

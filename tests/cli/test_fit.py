@@ -388,7 +388,7 @@ def test_a_damaged_memory_is_one_sentence_and_stops_nothing(foretune, train: Pat
     code, _, error = foretune("fit", train, "--target", "class", *one)
     assert code == 0
     [said] = [line for line in error.splitlines() if "damaged" in line]
-    assert said.startswith("foretune: what was remembered of 'pipeline-classification' is damaged")
+    assert said.startswith("foretune: the memory of 'pipeline-classification' is damaged")
     assert "Warning" not in error
     code, shown, _ = foretune("experience", "show")
     assert (code, "1 dataset, 1 evaluation" in shown) == (0, True)
