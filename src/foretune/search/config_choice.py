@@ -116,14 +116,20 @@ class ConfigChooser:
         acquisition, seed = ACQUISITIONS[self.method.acquisition], self.seed
         return acquisition.score(posterior, x, outlook.discount(x), outlook.seen, seed=seed)
 
-    def choose(
-        self, trials: TrialsSoFar, among: Pool | None, *, explore: bool = True
-    ) -> tuple[ChosenConfig, str]:
+    def choose(self, trials: TrialsSoFar, among: Pool | None) -> tuple[ChosenConfig, str]:
         """Choose the next configuration, and say what chose it.
 
         among: choose only from these, and never from the start list.
-        explore: whether a model of curves that knows no past may draw some at random.
         """
+        return self._choose(trials, among, explore=True)
+
+    def choose_best(self, trials: TrialsSoFar) -> ChosenConfig:
+        """Choose a configuration without exploring by chance, to compare it with paused trials."""
+        return self._choose(trials, None, explore=False)[0]
+
+    def _choose(
+        self, trials: TrialsSoFar, among: Pool | None, *, explore: bool
+    ) -> tuple[ChosenConfig, str]:
         seed = derive_seed(self.seed, len(trials.told), len(trials.pending))
         tried = trials.configs()
         stage = self._stages.after(tried, starting=among is None)

@@ -134,7 +134,7 @@ class ModelPolicy(StoppingPolicy):
 
     def _score_new(self, posterior: CurvePosterior, trials: TrialsSoFar) -> float:
         try:
-            choice, _ = self._chooser.choose(trials, None, explore=False)
+            choice = self._chooser.choose_best(trials)
         except ExhaustedError:
             return -math.inf
         return float(self._chooser.score(posterior, trials, [choice.config])[0])
