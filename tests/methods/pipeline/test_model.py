@@ -459,6 +459,7 @@ class TestNewAlgorithms:
             surrogate = plain.surrogate(Target(larger))
         assert isinstance(surrogate.source, TunedNetwork)
         assert surrogate.source.trainable is None
+        assert surrogate.source.rate == 1e-4  # that of the paper
 
     def test_the_opening_keeps_what_the_target_can_express(self, prior: DeepPipePrior) -> None:
         larger = Space.of({"model": {**MODELS, **FOREST}})

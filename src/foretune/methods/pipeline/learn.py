@@ -58,7 +58,7 @@ class DeepPipePrior(Prior):
             model = self.described.apply(model, target.meta_features)
         if target.space == model.layout.space:
             return DeepPipeSurrogate(FixedNetwork.on(model, target.pool))
-        from foretune.methods.pipeline.training import TunedNetwork
+        from foretune.methods.pipeline.training import CAREFUL_RATE, TUNING_RATE, TunedNetwork
 
         larger = extend_network(model, target.space)
         if not larger.notes:
@@ -70,8 +70,9 @@ class DeepPipePrior(Prior):
             stacklevel=2,
         )
         # Without encoders nothing belongs to the new algorithm alone, so all is tuned.
-        parts = larger.new if model.layout.sizes.encoder_layers else None
-        tuned = TunedNetwork(larger.model, target.pool, parts, growth=GROWTH)
+        has_encoders = model.layout.sizes.encoder_layers > 0
+        parts, rate = (larger.new, TUNING_RATE) if has_encoders else (None, CAREFUL_RATE)
+        tuned = TunedNetwork(larger.model, target.pool, parts, growth=GROWTH, rate=rate)
         return DeepPipeSurrogate(tuned, larger.notes)
 
     def opening(self, target: Target) -> Encoded:

@@ -31,6 +31,9 @@ from foretune.numerics.training import as_arrays, bucket, cache_compilation
 from foretune.space import Encoded
 
 TUNING_RATE = 3e-3
+"""For new parts of a network, and for a network that past tasks did not train."""
+CAREFUL_RATE = 1e-4
+"""For a whole network that past tasks have trained, as in the paper."""
 MOST_TUNED = 128
 """The most trials of the target that the network is tuned to."""
 LEAST_PADDED = 16
@@ -101,6 +104,7 @@ class TunedNetwork:
     growth: float = 1.0
     """The network is tuned again, from `start`, when the trials have grown by this factor."""
     most_trials: int = MOST_TUNED
+    rate: float = TUNING_RATE
     fine_tune: Callable[..., DeepKernel] = fine_tune
     _known: BoundedCache[tuple[DeepPipe, Places]] = field(
         default_factory=lambda: BoundedCache(CACHED)
@@ -153,7 +157,7 @@ class TunedNetwork:
             z,
             np.arange(places) < len(kept),
             steps=self.steps,
-            rate=TUNING_RATE,
+            rate=self.rate,
             trainable=None if self.trainable is None else _only(self.trainable),
         )
         return replace(
