@@ -45,7 +45,7 @@ BOOSTERS: dict[str, dict[str, Any]] = {
         "l2": 1.0,
     },
 }
-NETWORK = {"learning_rate_init": 0.01, "alpha": 0.3, "layers": 2, "units": 128}
+NETWORK = {"learning_rate_init": 0.01, "alpha": 0.05, "layers": 2, "units": 128}
 PAIRS = {
     **{f"{name}, early stopping": f"{name}, 100 rounds" for name in BOOSTERS},
     "network": "MLP of scikit-learn",

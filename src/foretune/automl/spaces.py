@@ -100,7 +100,7 @@ _NEIGHBOURS: Notation = {
 }
 _NETWORK: Notation = {
     "learning_rate_init": (3e-3, 3e-2, "log"),
-    "alpha": (1e-2, 3.0, "log"),
+    "alpha": (1e-3, 3.0, "log"),
     "layers": (1, 3),
     "units": (32, 128, "log"),
 }

@@ -38,6 +38,8 @@ SCALE_RATE = 5.0
 MOST_WAVED = 100
 """With more columns of numbers than this, numbers have no waves, because these take time."""
 ROWS_AT_ONCE = 4096
+PATIENCE_OF_NUMBERS = 40
+"""For numbers, most is learnt when the learning rate falls; classes are soon learnt too well."""
 
 
 class _Network(BaseEstimator):  # type: ignore[misc]
@@ -139,6 +141,7 @@ class NetworkTrainer(StepTrainer):
     ) -> Any:
         is_classifier = isinstance(estimator, NetworkClassifier)
         if not is_classifier:
+            watch.patience = PATIENCE_OF_NUMBERS
             _keep_target_scale(estimator, learning.y)
         columns = NetworkColumns.learn(learning.x, learning.codes)
         course = _Course(estimator, columns, learning, watch.until)
