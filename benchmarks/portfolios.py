@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import t as student
 
 from foretune._base.arrays import Floats, Ints
 from foretune.experience import Experience, Split, k_fold
@@ -144,7 +145,9 @@ def report(path: Path) -> str:
     parts = []
     for suite in dict.fromkeys(row["suite"] for row in rows):
         of_suite = [row for row in rows if row["suite"] == suite]
-        parts += [_comparisons(suite, of_suite), _levels(of_suite), _against_random(of_suite)]
+        parts += [_comparisons(suite, of_suite), _levels(of_suite)]
+        if any(row["builder"] == "whole" for row in of_suite):
+            parts.append(_against_random(of_suite))
     return "\n\n".join(parts)
 
 
@@ -155,21 +158,33 @@ def _comparisons(suite: str, rows: list[dict]) -> str:
         "|---|" * (len(COUNTS) + 3),
     ]
     for (ours, other), paper in PAIRS.items():
-        folds = {r["fold"] for r in rows if r["builder"] == ours}
-        folds &= {r["fold"] for r in rows if r["builder"] == other}
+        folds = {_fold(r) for r in rows if r["builder"] == ours}
+        folds &= {_fold(r) for r in rows if r["builder"] == other}
         if not folds:
             continue
         cells = []
+        own = sorted((r for r in rows if r["builder"] == ours and _fold(r) in folds), key=_fold)
         for n in COUNTS:
             difference = 100 * relative_error_difference(
                 _errors(rows, ours, n, folds), _errors(rows, other, n, folds)
             )
-            error = difference.std(ddof=1) / np.sqrt(len(difference))
-            cells.append(f"{difference.mean():+.2f} ± {error:.2f}")
+            seeds = np.array([_fold(row)[0] for row in own for _ in row["tasks"]])
+            cells.append(_mean_and_error(difference, seeds))
         combined = " / ".join(f"{value:+.2f}" for value in paper)
         named = f"{ours} vs {other}"
         lines.append(f"| {named} | {len(difference)} | {' | '.join(cells)} | {combined} |")
     return "\n".join(lines).replace("|---||---|", "|---|---|").replace("||", "|")
+
+
+def _mean_and_error(differences: Floats, seeds: Floats) -> str:
+    """Return the mean with its standard error; of several seeds with its 95% interval."""
+    named = np.unique(seeds)
+    if len(named) == 1:
+        error = differences.std(ddof=1) / np.sqrt(len(differences))
+        return f"{differences.mean():+.2f} ± {error:.2f}"
+    means = np.array([differences[seeds == seed].mean() for seed in named])
+    error = student.ppf(0.975, len(means) - 1) * means.std(ddof=1) / np.sqrt(len(means))
+    return f"{means.mean():+.2f} ± {error:.2f}"
 
 
 def _levels(rows: list[dict]) -> str:
@@ -179,7 +194,7 @@ def _levels(rows: list[dict]) -> str:
     ]
     for builder in dict.fromkeys(row["builder"] for row in rows):
         own = [row for row in rows if row["builder"] == builder]
-        folds = {row["fold"] for row in own}
+        folds = {_fold(row) for row in own}
         reference = np.concatenate([row["reference"] for row in sorted(own, key=_fold)])
         cells = [
             f"{100 * gain.mean():.2f}"
@@ -202,7 +217,7 @@ def _against_random(rows: list[dict]) -> str:
     for builder in ("whole", "obo", "mf"):
         own = sorted((row for row in rows if row["builder"] == builder), key=_fold)
         reference = np.concatenate([row["reference"] for row in own])
-        folds = {row["fold"] for row in own}
+        folds = {_fold(row) for row in own}
         cells = []
         for n in LENGTHS:
             reached = relative_error_difference(_errors(rows, builder, n, folds), reference).mean()
@@ -213,12 +228,12 @@ def _against_random(rows: list[dict]) -> str:
 
 
 def _errors(rows: list[dict], builder: str, n: int, folds: set[int]) -> Floats:
-    own = [row for row in rows if row["builder"] == builder and row["fold"] in folds]
+    own = [row for row in rows if row["builder"] == builder and _fold(row) in folds]
     return np.concatenate([row["errors"][str(n)] for row in sorted(own, key=_fold)])
 
 
-def _fold(row: dict) -> int:
-    return row["fold"]
+def _fold(row: dict) -> tuple[int, int]:
+    return row.get("seed", 0), row["fold"]
 
 
 def _lines(path: Path) -> Iterator[dict]:

@@ -60,6 +60,8 @@ def understand(words: list[str]) -> None:
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):
         first, *words = words
         below = commands_below(command)
+        if first not in below and (usual := getattr(command, "usual", None)):
+            first, words = usual, [first, *words]
         assert first in below, f"no command '{first}'"
         command = below[first]
         context = click.Context(command, parent=context, **command.context_settings)

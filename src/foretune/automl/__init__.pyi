@@ -3,6 +3,7 @@ from foretune.automl.evaluation import (
     evaluate as evaluate,
 )
 from foretune.automl.final_model.model import Model as Model
+from foretune.automl.live_portfolio.api import build_portfolio as build_portfolio
 from foretune.automl.metrics import (
     Scorer as Scorer,
     scorer as scorer,

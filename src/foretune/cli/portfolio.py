@@ -23,10 +23,12 @@ LENGTH = 8
 class PortfolioGroup(click.Group):
     """Takes `foretune portfolio SOURCE` as `foretune portfolio show SOURCE`."""
 
+    usual = "show"
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the command in front of the arguments if it is left out."""
         if args and args[0] not in {*self.commands, *ctx.help_option_names}:
-            args = ["show", *args]
+            args = [self.usual, *args]
         return super().parse_args(ctx, args)
 
 
@@ -38,7 +40,7 @@ def portfolio_command() -> None:
     Examples:
       foretune portfolio lightgbm                      a known one
       foretune portfolio runs.parquet -k 8             chosen from recorded evaluations
-      foretune portfolio build --tasks tables/ ...     built by running configurations
+      foretune portfolio build --help                  built by running configurations
     """
 
 

@@ -191,3 +191,37 @@ def test_with_every_job_run_the_portfolio_is_the_greedy_one() -> None:
     assert jobs.remaining == 0
     assert picks.chosen.tolist() == best.chosen.tolist()
     np.testing.assert_allclose(picks.losses, best.losses, rtol=1e-5)
+
+
+def test_a_job_that_runs_counts_as_expected_and_need_not_be_paid_again() -> None:
+    known = np.array([[0.5, NAN], [0.5, NAN]])
+    samples = np.zeros((2, 2, 2), np.float32)
+    samples[:, :, 0], samples[:, :, 1] = 0.5, 0.2
+    belief = LossBelief(np.arange(2), np.arange(2), known, samples, samples[0])
+    search = search_on(belief, np.full((2, 2), 0.5), k=1)
+    np.testing.assert_allclose(search.ceilings[1], [0.5, 0.5])
+    search.jobs.begin(0, 1)
+    search.note_pending()
+    assert search.open[:, 1].tolist() == [False, True]
+    # One task as expected and one as the worst: the sum is 0.7, less than the 1.0 of the other.
+    np.testing.assert_allclose(search.ceilings[1], [0.2, 0.5])
+    assert search.best_job() == (1, 1)
+    search.jobs.withdraw(0, 1)
+    search.note_pending()
+    np.testing.assert_allclose(search.ceilings[1], [0.5, 0.5])
+
+
+def test_workers_of_obo_get_different_jobs() -> None:
+    configs = candidates(20)
+    losses = bowls(configs, tasks=6)
+    jobs = jobs_of(losses, configs)
+    chooser = OfflineBayes(jobs, 2, mean, seed=0)
+    for _ in range(10):
+        jobs.run(*np.array([chooser.next_job()]).T)
+    asked = []
+    for _ in range(12):
+        job = chooser.next_job()
+        assert job is not None
+        jobs.begin(*job)
+        asked.append(job)
+    assert len(set(asked)) == 12
