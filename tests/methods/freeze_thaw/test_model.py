@@ -188,3 +188,18 @@ def test_a_saved_prior_is_the_same(learnt, tmp_path):
 def test_few_past_tasks_are_enough(tasks):
     prior = freeze_thaw().learn(past(tasks=tasks), seed=0, progress=SILENT)
     assert len(prior.opening(Target(SPACE))) == 1
+
+
+def test_bands_hold_what_they_say_and_grow_with_their_share(learnt):
+    rng = np.random.default_rng(8)
+    x = rng.random((60, 2))
+    truth = losses_of(x, scale=2.0)
+    surrogate = learnt.surrogate(Target(SPACE))
+    reached = rng.choice([1, 2, 4, 8], 60)
+    posterior = surrogate.condition_on_curves(seen(x, reached, truth), NOTHING, seed=0)
+    inside = []
+    for share in (0.5, 0.9):
+        low, high = posterior.belief.predict_band(encoded(x), share)
+        assert (low < high).all()
+        inside.append(np.mean((low <= truth[:, -1]) & (truth[:, -1] <= high)))
+    assert inside[1] >= max(inside[0], 0.8)
