@@ -411,7 +411,7 @@ def prior() -> DeepPipePrior:
 class TestNewAlgorithms:
     def test_only_the_new_encoder_learns(self, prior: DeepPipePrior) -> None:
         larger = Space.of({"model": {**MODELS, **FOREST}})
-        with pytest.warns(ForetuneWarning, match="nothing of algorithm 'forest' of stage 'model'"):
+        with pytest.warns(ForetuneWarning, match="algorithm 'forest' of stage 'model'"):
             surrogate = prior.surrogate(Target(larger))
         assert surrogate.notes == ("algorithm 'forest' of stage 'model'",)
         configs = larger.sample(30, seed=0)
