@@ -236,29 +236,33 @@ SPACES: dict[str, ShippedSpace] = {
             lambda: select_installed(REGRESSORS),
             PREPARATION,
         ),
-        *(
-            ShippedSpace(
-                name,
-                zero_shot_spaces.SUMMARIES[name],
-                Task.CLASSIFICATION,
-                ("accuracy", "balanced_accuracy"),
-                zero_shot_spaces.CHOICE,
-                partial(dict, models),
-                zero_shot_spaces.STAGES if name == "zaml" else {},
-            )
-            for name, models in zero_shot_spaces.ZERO_SHOT.items()
-        ),
     )
 }
 
 
+ZERO_SHOT: dict[str, ShippedSpace] = {
+    name: ShippedSpace(
+        name,
+        zero_shot_spaces.SUMMARIES[name],
+        Task.CLASSIFICATION,
+        ("accuracy", "balanced_accuracy"),
+        zero_shot_spaces.CHOICE,
+        partial(dict, models),
+        zero_shot_spaces.STAGES if name == "zaml" else {},
+    )
+    for name, models in zero_shot_spaces.ZERO_SHOT.items()
+}
+"""The spaces of portfolios. Their packages need not be installed."""
+
+
 def load_shipped_space(name: str) -> ShippedSpace:
     """Return the shipped space with this name."""
-    found = SPACES.get(name)
+    known = SPACES | ZERO_SHOT
+    found = known.get(name)
     if found is None:
         raise UsageError(
-            f"a shipped space must be one of {', '.join(SPACES)}, but got '{name}': "
-            f"{suggestion(name, list(SPACES))}",
+            f"a shipped space must be one of {', '.join(known)}, but got '{name}': "
+            f"{suggestion(name, list(known))}",
             rule="unknown-space",
             field="space",
             value=name,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from foretune.automl.space_names import SHIPPED_SPACES
+from foretune.automl.space_names import SHIPPED_SPACES, ZERO_SHOT_SPACES
 from foretune.cli.executor_options import executor_options
 from foretune.cli.option_values import SEED, seconds
 from foretune.errors import UsageError
@@ -25,7 +25,7 @@ METHODS = ("auto", "gcp-prior")
 @click.option(
     "--space",
     "spaces",
-    type=click.Choice(SHIPPED_SPACES),
+    type=click.Choice((*SHIPPED_SPACES, *ZERO_SHOT_SPACES)),
     multiple=True,
     help="Learn for this space only. Repeatable.",
 )

@@ -17,7 +17,7 @@ def spaces_command(name: str | None, only: str | None) -> None:
       foretune spaces
       foretune spaces pipeline-classification --only lightgbm,rf
     """
-    from foretune.automl.spaces import SPACES, load_shipped_space
+    from foretune.automl.spaces import SPACES, ZERO_SHOT, load_shipped_space
 
     if name is not None:
         click.echo(load_shipped_space(name).build(names_in(only)).describe())
@@ -25,9 +25,9 @@ def spaces_command(name: str | None, only: str | None) -> None:
     if only is not None:
         raise UsageError(
             "--only needs the name of a space, but got none: type  foretune spaces NAME "
-            f"--only {only},  where NAME is one of {', '.join(SPACES)}"
+            f"--only {only},  where NAME is one of {', '.join(SPACES | ZERO_SHOT)}"
         )
-    for each in SPACES.values():
+    for each in (*SPACES.values(), *ZERO_SHOT.values()):
         space = each.build()
         click.echo(f"{each.name}: {each.summary}")
         click.echo(f"  {len(space)} hyperparameters, for {each.task}")
