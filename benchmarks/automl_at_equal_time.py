@@ -203,9 +203,15 @@ def divide(path: Path, index: Any, seed: int) -> tuple[pd.DataFrame, pd.DataFram
     of_classes = index.kind == "classification"
     if of_classes:  # Texts, so that no tool takes codes for numbers.
         frame[TARGET] = "class " + frame[TARGET].astype(str)
-    by = frame[TARGET] if of_classes else None
-    learn, held = train_test_split(frame, test_size=HELD_OUT, random_state=seed, stratify=by)
-    return learn.reset_index(drop=True), held.reset_index(drop=True)
+    # Positions are divided, because older libraries cannot index texts of Arrow.
+    codes = np.unique(frame[TARGET].to_numpy(dtype=object), return_inverse=True)[1]
+    learn, held = train_test_split(
+        np.arange(len(frame)),
+        test_size=HELD_OUT,
+        random_state=seed,
+        stratify=codes if of_classes else None,
+    )
+    return frame.iloc[learn].reset_index(drop=True), frame.iloc[held].reset_index(drop=True)
 
 
 def run_tool(given: argparse.Namespace, folder: Path, kind: str) -> dict[str, float]:

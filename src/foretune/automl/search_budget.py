@@ -13,7 +13,7 @@ from foretune.run.budget import Budget
 LEAST_SECONDS = 0.1
 LEAST_RESERVE = 0.1
 """The least share of the time that is left for the model, if a first model stands in for it."""
-SHARE_TO_AVERAGE = 0.03
+SHARE_TO_AVERAGE = 0.05
 LEAST_SECONDS_TO_AVERAGE = 1.0
 """The time to choose and read the pipelines that trials have fitted, on an idle machine."""
 

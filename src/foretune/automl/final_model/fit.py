@@ -32,6 +32,8 @@ of all rows is not ready in time."""
 SHARE_TO_USE = 0.7
 """The share of the remaining time that a model should take if the time limits its rows."""
 
+SHARE_TO_WRITE = 0.03
+"""The share of the time in which the pipelines of the folds are written once more."""
 LEAST_BYTES, BYTES_A_SECOND = 2**25, 2**20
 """Reading and writing a model takes time, so the pipelines of a short fit have less room."""
 
@@ -110,10 +112,15 @@ def _average_folds(request: FinalModelRequest, folder: Path) -> FinalModel | Non
             most=request.averaged,
             folder=folder,
             most_bytes=int(min(MOST_BYTES, max(LEAST_BYTES, BYTES_A_SECOND * clock.seconds))),
-            deadline=clock.model_end if request.must_end else model_deadline(clock),
+            deadline=_deadline_to_read(clock) if request.must_end else model_deadline(clock),
             progress=request.progress,
         )
     )
+
+
+def _deadline_to_read(clock: TimeBudget) -> float:
+    """Return when the pipelines of the folds should be read, to leave time to write them."""
+    return clock.model_end - SHARE_TO_WRITE * clock.seconds
 
 
 def rows_in_time(request: FinalModelRequest) -> int | None:

@@ -40,8 +40,8 @@ MOST_BYTES = 2**28
 MOST_CANDIDATES = 100
 FEWEST_TO_HALVE = 12
 """With fewer trials, all of them choose the blend at once."""
-LEAST_PREDICT_SECONDS = 0.35
-PREDICT_SECONDS_A_ROW = 0.0003
+LEAST_PREDICT_SECONDS = 0.45
+PREDICT_SECONDS_A_ROW = 0.0004
 """Predicting as many rows as a fold has may take these CPU seconds, as trials measured them."""
 
 
