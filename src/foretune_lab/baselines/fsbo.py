@@ -67,8 +67,10 @@ from foretune.numerics import (
 from foretune.plugins import Progress
 from foretune.space import Encoded, Space
 
-VERSION = 2
-KIND = "foretune-fsbo"
+VERSION = 1
+KIND = "foretune-fsbo-scaled"
+"""Before labels were scaled by random limits it was `foretune-fsbo`, whose kernels have another
+unit and are refused."""
 UNITS = (128, 128)
 FEATURES = 32
 LARGEST_FIT = 256

@@ -175,7 +175,9 @@ class OboeLearner(Learner):
         meta, arrays = load_artifact(path, kind=KIND, newest_version=VERSION)
         catalogue = Catalogue(Space.from_json(meta["space"]).unpack(arrays))
         table = LowRank(arrays["mean"], arrays["factors"], meta["noise"])
-        return OboePrior(catalogue, table, arrays["seconds"])
+        # The first version kept no seconds.
+        seconds = arrays.get("seconds", np.ones(len(catalogue.configs)))
+        return OboePrior(catalogue, table, seconds)
 
 
 def without_weak_directions(table: LowRank) -> LowRank:
