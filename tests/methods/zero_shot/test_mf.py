@@ -187,3 +187,17 @@ def test_many_workers_are_always_busy() -> None:
         task, candidate = running.pop(int(rng.integers(len(running))))
         jobs.finish(np.array([task]), np.array([candidate]), losses[[task], [candidate]])
     assert jobs.used + len(running) == 400
+
+
+def test_the_second_promotion_of_a_rung_is_decided_by_the_second_location() -> None:
+    """Rungs of 1 and 3 tasks; 0 was tried on all. Alone 1 is better, beside 0 it is 2."""
+    losses = np.array([[0.2, 0.3, 0.1, 0.9], [0.9, 0.9, 0.9, 0.9], [0.9, 0.9, 0.9, 0.9]])
+    band = band_of(losses, k=2)
+    band.climb.members = [[0, 1, 2, 3], [0]]
+    band.climb.heights = {0: 1, 1: 0, 2: 0, 3: 0}
+    band.jobs.run(np.array([0, 0, 0, 0, 1, 2]), np.array([0, 1, 2, 3, 0, 0]))
+    asked = []
+    band._best_before = lambda location: asked.append(location) or band._worst()  # type: ignore[method-assign]
+    assert band._promote(0)
+    # One of the rung was promoted before, and two locations are explored: the second decides.
+    assert asked == [1]
