@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from foretune._base.time_budget import TimeBudget
-from foretune.automl.baseline import baseline_member, describe_guess, without_columns
+from foretune.automl.baseline import baseline_member, describe_guess, guess, without_columns
 from foretune.automl.estimators.fitted_pipeline import FitPipeline, Member, refit
 from foretune.automl.estimators.plain_linear import fit_plain_linear
 from foretune.automl.evaluation import for_scorer
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from foretune.automl.final_model.fit import FinalModel
 
 T = TypeVar("T")
-Fitted: TypeAlias = tuple[Member, float, int]
-"""A pipeline, its score on held-out rows, and the number of rows it learnt from."""
-
 MOST_ROWS = 10_000
 MOST_CELLS = 1_000_000
 """The most cells that the first model learns from, so wide tables give it fewer rows."""
@@ -53,6 +50,16 @@ HELD_OUT = 3
 """One row of this many is held out, to score the first model."""
 
 
+class Fitted(NamedTuple):
+    """A fitted pipeline, with its score and that of a guess on the same held-out rows."""
+
+    member: Member
+    score: float
+    rows: int
+    """The number of rows that it learnt from."""
+    guess: float
+
+
 @dataclass(frozen=True)
 class FirstModel:
     """A model that is kept until a better one is ready."""
@@ -64,14 +71,22 @@ class FirstModel:
     rows: int
     """The number of rows that it has learnt from."""
     baseline: float
-    """The score of a model that always predicts the same."""
+    """The score of a model that always predicts the same, on the same rows."""
     is_baseline: bool
     """Whether this model always predicts the same."""
+    search_baseline: float | None = None
+    """The score of such a model on the rows of the search, if these are others."""
 
     def is_clearly_better(self, score: float) -> bool:
-        """Return whether its score is better than another one by more than chance explains."""
+        """Return whether it gains more over a guess than a model of the search with this score.
+
+        The difference must be more than chance explains. The rows of the search may be others, and
+        easier or harder to predict, so each model is compared with a guess for its own rows.
+        """
         sign = SCORERS[self.metric].metric.sign
-        return sign * (score - self.score) > CLEARLY * abs(self.baseline - score)
+        usual = self.baseline if self.search_baseline is None else self.search_baseline
+        gain = sign * (usual - score)
+        return sign * (self.baseline - self.score) - gain > CLEARLY * abs(gain)
 
     def replace_worse(self, made: "FinalModel", metric: str) -> "FinalModel":
         """Put the first model in place of a final one that is clearly worse."""
@@ -192,16 +207,18 @@ def fit_first_model(
     if not is_quick:
         trees = call_within(left, lambda: _fit_trees(plan, fit))
     sign = plan.metric.sign
-    better = [each for each in (linear, trees) if each and sign * (each[1] - baseline) < 0.0]
+    better = [each for each in (linear, trees) if each and sign * (each.score - each.guess) < 0.0]
     if better:
-        member, score, rows = min(better, key=lambda each: sign * each[1])
+        found = min(better, key=lambda each: sign * (each.score - each.guess))
+        member, score, rows, guessed = found
     else:
+        guessed = baseline
         some = _some_rows(plan, MOST_CELLS)
         member, score, rows = baseline_member(some, plan.metric.name), baseline, len(some)
     model = Model.of(
         plan.table, [member], target=target, metric=plan.metric.name, shares=plan.shares
     )
-    return FirstModel(model, plan.metric.name, score, rows, baseline, not better)
+    return FirstModel(model, plan.metric.name, score, rows, guessed, not better, baseline)
 
 
 def call_within(seconds: float, function: Callable[[], T]) -> T | None:
@@ -265,12 +282,14 @@ def _fit_trees(plan: FitPlan, fit: FitPipeline) -> Fitted:
 
 
 def _fit(plan: FitPlan, table: Table, config: Mapping[str, Any], fit: FitPipeline) -> Fitted:
-    """Fit a pipeline; return it, its score on held-out rows, and how many rows it learnt from."""
+    """Fit a pipeline, and score it and a guess on held-out rows."""
     learn, held = _parts(table)
     member = fit(config, table.rows(learn), seed=plan.protocol.seed)
     scorer = plan.protocol.scorers(table.task)[plan.metric.name]
     scored = table.rows(held)
-    return member, scorer.score(for_scorer(member, scorer, scored, scored.x)), len(learn)
+    score = scorer.score(for_scorer(member, scorer, scored, scored.x))
+    guessed = scorer.score(guess(plan.metric.name, table.rows(learn), scored))
+    return Fitted(member, score, len(learn), guessed)
 
 
 def _parts(table: Table) -> tuple[Any, Any]:

@@ -17,6 +17,8 @@ from foretune.errors import DamagedError
 from foretune.experience.data import ExperienceData
 
 PREFIX = "config:"
+_DTYPES = {"halffloat": "f2", "float": "f4", "double": "f8"}
+"""NumPy's names of the types that it names in another way than Arrow."""
 
 
 class ConfigRows:
@@ -86,8 +88,9 @@ def read_numbers(column: pa.Array) -> NDArray[Any]:
     """Return the numbers of a column without gaps. `np.asarray` and `to_numpy` import pandas."""
     if column.null_count:
         raise DamagedError("a number is missing", rule="number-missing")
-    dtype = np.dtype(column.type.to_pandas_dtype())
-    numbers = np.frombuffer(column.buffers()[1], dtype)
+    # `to_pandas_dtype` would import pandas as well.
+    name = str(column.type)
+    numbers = np.frombuffer(column.buffers()[1], np.dtype(_DTYPES.get(name, name)))
     return numbers[column.offset : column.offset + len(column)]
 
 

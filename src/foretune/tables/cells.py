@@ -149,7 +149,10 @@ def _plain(given: "pd.Series[Any]") -> Floats:
         return given.to_numpy(dtype=np.float64)
     if pd.api.types.infer_dtype(given, skipna=True) in NO_NUMBERS:
         return np.full(len(given), np.nan)
-    read = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    try:
+        read = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    except OverflowError:  # a whole number of hundreds of digits
+        return np.full(len(given), np.nan)
     # pandas would turn durations into numbers.
     present: Floats = np.where(given.isna(), np.nan, read)
     return present

@@ -15,6 +15,7 @@ from foretune.automl.estimators.stepped import (
     StepLimits,
     configured_steps,
 )
+from foretune.errors import UsageError
 from foretune.tables import Table, Task
 
 
@@ -61,7 +62,15 @@ class Member:
         if not self.known:
             numbers: Floats = predicted.astype(np.float64)
             return numbers
-        codes: Floats = np.array(self.known, dtype=np.float64)[predicted.astype(np.int64)]
+        places = predicted.astype(np.int64)
+        if places.min() < 0 or places.max() >= len(self.known):
+            # Only an altered model file says so.
+            raise UsageError(
+                "a pipeline must predict the classes that it has learnt, but one predicts others: "
+                "fit the model again",
+                rule="unknown-class-predicted",
+            )
+        codes: Floats = np.array(self.known, dtype=np.float64)[places]
         return codes
 
     def probabilities(self, x: Floats, classes: int) -> Floats:
