@@ -50,7 +50,7 @@ HELD_OUT = 3
 """One row of this many is held out, to score the first model."""
 
 
-class Fitted(NamedTuple):
+class FirstCandidate(NamedTuple):
     """A fitted pipeline, with its score and that of a guess on the same held-out rows."""
 
     member: Member
@@ -241,7 +241,7 @@ def call_within(seconds: float, function: Callable[[], T]) -> T | None:
     return found[0] if found else None
 
 
-def _fit_linear(plan: FitPlan, table: Table, seconds: float) -> Fitted | None:
+def _fit_linear(plan: FitPlan, table: Table, seconds: float) -> FirstCandidate | None:
     """Fit a linear model to as many rows as the time allows, or None if it allows none."""
     began, most = time.monotonic(), _count_rows(table, MOST_LINEAR_CELLS)
     rows, found = min(most, FIRST_LINEAR_ROWS), None
@@ -269,7 +269,7 @@ def fit_linear(config: Mapping[str, Any], table: Table, *, seed: int) -> Member:
     return Member(dict(config), model, tuple(known.tolist()))
 
 
-def _fit_trees(plan: FitPlan, fit: FitPipeline) -> Fitted:
+def _fit_trees(plan: FitPlan, fit: FitPipeline) -> FirstCandidate:
     """Fit boosted trees with few settings, or the space's defaults if it has no such trees."""
     # The libraries of pipelines take seconds to load, and a linear model is saved before.
     from foretune.automl.knowledge.default_configs import default_config
@@ -281,7 +281,9 @@ def _fit_trees(plan: FitPlan, fit: FitPipeline) -> Fitted:
     return _fit(plan, _some_rows(plan, MOST_WIDE_CELLS if wide else MOST_CELLS), config, fit)
 
 
-def _fit(plan: FitPlan, table: Table, config: Mapping[str, Any], fit: FitPipeline) -> Fitted:
+def _fit(
+    plan: FitPlan, table: Table, config: Mapping[str, Any], fit: FitPipeline
+) -> FirstCandidate:
     """Fit a pipeline, and score it and a guess on held-out rows."""
     learn, held = _parts(table)
     member = fit(config, table.rows(learn), seed=plan.protocol.seed)
@@ -289,7 +291,7 @@ def _fit(plan: FitPlan, table: Table, config: Mapping[str, Any], fit: FitPipelin
     scored = table.rows(held)
     score = scorer.score(for_scorer(member, scorer, scored, scored.x))
     guessed = scorer.score(guess(plan.metric.name, table.rows(learn), scored))
-    return Fitted(member, score, len(learn), guessed)
+    return FirstCandidate(member, score, len(learn), guessed)
 
 
 def _parts(table: Table) -> tuple[Any, Any]:
