@@ -21,6 +21,8 @@ MOST_SPELLINGS = sum(2 ** len(text) for text in TRUTHS)
 LARGEST = 1e30
 """Nothing is learnt from larger numbers: trees know none beyond 3e38, and Stata's missing value is
 9e307."""
+MOST_BITS = 1_000
+"""A whole number with more bits may be too large for a float."""
 NO_NUMBERS = ("date", "datetime", "datetime64", "time", "period", "interval", "complex")
 """Types that pandas would turn into numbers with another meaning, such as the time since 1970."""
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
@@ -149,13 +151,16 @@ def _plain(given: "pd.Series[Any]") -> Floats:
         return given.to_numpy(dtype=np.float64)
     if pd.api.types.infer_dtype(given, skipna=True) in NO_NUMBERS:
         return np.full(len(given), np.nan)
-    try:
-        read = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    except OverflowError:  # a whole number of hundreds of digits
-        return np.full(len(given), np.nan)
+    if given.dtype == object:  # pandas fails at whole numbers of hundreds of digits
+        given = given.mask(given.map(_is_too_large))
+    read = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     # pandas would turn durations into numbers.
     present: Floats = np.where(given.isna(), np.nan, read)
     return present
+
+
+def _is_too_large(cell: object) -> bool:
+    return isinstance(cell, int) and cell.bit_length() > MOST_BITS
 
 
 def is_duration(given: "pd.Series[Any]") -> bool:

@@ -6,6 +6,7 @@ columns of its table decide, if they agree.
 
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from decimal import Decimal
 from functools import cache, partial
 from typing import Any
@@ -237,7 +238,8 @@ def parse_numbers(values: "pd.Index[Any]", mark: str) -> Floats:
     if not isinstance(values.dtype, pd.StringDtype):
         for place, value in enumerate(values):
             if isinstance(value, int | float | Decimal | np.integer | np.floating):
-                numbers[place] = float(value)
+                with suppress(OverflowError):  # a whole number of hundreds of digits
+                    numbers[place] = float(value)
     return numbers
 
 
