@@ -158,3 +158,18 @@ def test_the_incumbent_is_what_was_written_or_nothing(tmp_path) -> None:
     for damaged in ("[", "[1]", '{"a": -1}', '{"a": "x"}'):
         (tmp_path / "incumbent.json").write_text(damaged)
         assert load_incumbent(tmp_path) == {}
+
+
+def test_what_is_kept_of_boosting_has_no_history_of_its_rounds(tmp_path) -> None:
+    table = mixed_table(Task.REGRESSION)
+    [config] = load_shipped_space("pipeline-regression").build(["lightgbm"]).defaults().dicts()
+    evaluation = FoldEvaluation(config, table, Protocol(("r2",), folds=2), is_kept=True)
+    for place in range(2):
+        evaluation.run_fold(place)
+    score = evaluation.score()
+    before = [member.predict(table.x) for member in score.members]
+    save_fold_models(tmp_path, score.members, columns=table.x.shape[1], predict_seconds=0.1)
+    found = load_fold_models(tmp_path, config)
+    assert found.predict(table.x) == pytest.approx(np.mean(before, axis=0))
+    assert [each[-1]._evals_result for each in found.pipeline.pipelines] == [{}, {}]
+    assert score.members[0].pipeline[-1]._evals_result  # That of the trial stays as it is.
