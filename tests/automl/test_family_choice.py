@@ -142,3 +142,17 @@ def test_the_opening_goes_before_what_similar_datasets_suggest(plan: FitPlan) ->
     assert found.start is not None
     assert found.start.dicts()[4:] == more.dicts()
     assert replace(found, start=more, families=()) == known
+
+
+def test_without_a_time_limit_seconds_do_not_count(plan: FitPlan) -> None:
+    def trials(knn: float) -> list[Trial]:
+        return [
+            Trial(number, {"estimator": name}, Status.DONE, {"log_loss": 0.5}, seconds)
+            for number, (name, seconds) in enumerate([("knn", knn), ("lda", 1.0), ("lda", 1.0)])
+        ]
+
+    for knn in (0.1, 100.0):
+        contest = FamilyContest(plan, ("knn", "lda"), lambda knn=knn: trials(knn), False)
+        assert contest.choose() == "knn"
+    slow = FamilyContest(plan, ("knn", "lda"), lambda: trials(100.0))
+    assert slow.choose() == "lda"

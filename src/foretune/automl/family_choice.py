@@ -8,7 +8,7 @@ and a ceiling leaves room for the others. Inside a family the method of the sear
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -109,12 +109,17 @@ class FamilyContest:
     families: tuple[str, ...]
     trials: Callable[[], Sequence[Trial]]
     """Returns all trials of the search."""
+    counts_seconds: bool = True
+    """Whether families share the seconds; otherwise the trials, so that a search without a time
+    limit repeats itself."""
 
     def choose(self) -> str:
         """Return the family that is to go on."""
-        plan = self.plan
+        plan, trials = self.plan, self.trials()
+        if not self.counts_seconds:
+            trials = [replace(trial, seconds=LEAST_SECONDS) for trial in trials]
         return choose_family(
-            record_families(self.trials(), self.families, plan.shipped.choice, plan.metric)
+            record_families(trials, self.families, plan.shipped.choice, plan.metric)
         )
 
 

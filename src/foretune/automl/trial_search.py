@@ -150,7 +150,7 @@ def run_trials(
     seed = options.seed
     if known.families and start is not None:
         optimizer: Optimizer = FamilyOptimizer(
-            FamilyContest(plan, known.families, study.trials),
+            FamilyContest(plan, known.families, study.trials, options.seconds is not None),
             target,
             chosen,
             known.prior,
