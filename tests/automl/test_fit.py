@@ -295,5 +295,5 @@ def test_files_with_rows_of_the_user_are_readable_by_the_owner_only(tmp_path) ->
     assert tables == [0o600]
     assert len(inside) >= 4
     for path, mode in inside.items():
-        assert mode == (0o600 if path.suffix in (".npy", ".folds") else 0o700)
+        assert mode == (0o600 if path.suffix in (".npy", ".folds", ".json") else 0o700)
     assert {mode for path, mode in modes.items() if path.name == "model.foretune"} <= {0o666}

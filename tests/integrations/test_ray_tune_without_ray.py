@@ -180,9 +180,10 @@ def imported(folder):
     for number, x in enumerate([0.1, 0.5, 0.9] * 2):
         trial = folder / ("one" if number < 3 else "two") / f"t{number}"
         trial.mkdir(parents=True)
-        config = {"x": x, "reg": [None, "l2"][number % 2], "layers": [8] * (1 + number % 2)}
+        is_best = x == 0.5
+        config = {"x": x, "reg": [None, "l2"][is_best], "layers": [8] * (1 + is_best)}
         (trial / "params.json").write_text(json.dumps({**config, "setting": 3}))
-        (trial / "result.json").write_text(json.dumps({"loss": abs(x - 0.5) - number % 2}))
+        (trial / "result.json").write_text(json.dumps({"loss": abs(x - 0.5) - is_best}))
     return import_experience("ray", folder, columns=TableColumns(values={"loss": "min"}))
 
 

@@ -24,6 +24,7 @@ from foretune.automl.knowledge.subspace_priors import (
     SpaceLift,
 )
 from foretune.errors import MethodError
+from foretune.methods.auto.curves import WithCurves
 from foretune.methods.contracts import (
     Learner,
     Observations,
@@ -34,6 +35,7 @@ from foretune.methods.contracts import (
     Surrogate,
     Target,
 )
+from foretune.methods.curve_contracts import CurvePosterior, CurveSurrogate, SeenCurves
 from foretune.methods.wrapped import WrappedPosterior, WrappedPrior, WrappedSurrogate
 from foretune.search.early_opening import EarlyPrior
 from foretune.space import Encoded
@@ -50,6 +52,8 @@ COMBINERS = {
     "ChoosingSurrogate",
     "EnsemblePosterior",
     "EnsembleSurrogate",
+    "FreezeThawPrior",
+    "FreezeThawSurrogate",
     "MixturePosterior",
     "OneArmPosterior",
     "TransferPosterior",
@@ -97,6 +101,18 @@ class KnownSurrogate(Surrogate):
     def explain(self, seen: Observations) -> str:
         assert seen.configs.space == WHOLE
         return f"{len(seen)} trials"
+
+
+class NoCurves(KnownSurrogate, CurveSurrogate):
+    """A model of curves that must not be asked about complete trials."""
+
+    def condition(self, seen: Observations, *, seed: int) -> Posterior:
+        raise AssertionError("asked about complete trials")
+
+    def condition_on_curves(
+        self, seen: SeenCurves, elsewhere: Observations, *, seed: int
+    ) -> CurvePosterior:
+        raise AssertionError("asked about curves")
 
 
 class KnownPrior(Prior):
@@ -179,7 +195,7 @@ def test_who_holds_another_wraps_it_or_is_known_to_combine() -> None:
             held = [one for one in types if "Callable" not in one and HELD.search(one)]
             found |= {each.__name__} if held else set()
     assert found == COMBINERS
-    checked = {"EarlyPrior", "LiftedPosterior", "LiftedPrior", "LiftedSurrogate"}
+    checked = {"EarlyPrior", "LiftedPosterior", "LiftedPrior", "LiftedSurrogate", "WithCurves"}
     forwarding = {each.__name__ for each in classes() if issubclass(each, wrappers)}
     assert forwarding - {each.__name__ for each in wrappers} == checked
 
@@ -199,6 +215,13 @@ def test_a_lifted_posterior_answers_as_the_posterior_of_the_whole() -> None:
 
 def as_arrays(answer: Prediction | np.ndarray) -> list[np.ndarray]:
     return [answer.mean, answer.std] if isinstance(answer, Prediction) else [answer]
+
+
+def test_a_surrogate_with_curves_answers_as_the_one_inside_about_complete_trials() -> None:
+    seen = Observations(WHOLE.adopt(SOME), SEEN.losses, SEEN.believed)
+    both = WithCurves(KnownSurrogate(), NoCurves())
+    assert isinstance(both.condition(seen, seed=0), KnownPosterior)
+    assert both.explain(seen) == "4 trials"
 
 
 def test_a_lifted_surrogate_answers_as_the_surrogate_of_the_whole() -> None:

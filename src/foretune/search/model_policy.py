@@ -28,6 +28,9 @@ from foretune.search.racing import Racing
 from foretune.space import Encoded
 
 CERTAINLY_LAST = 1.0 - 1e-9
+HOPE = 2.0
+"""When all trials have begun, a paused one goes on if it may be the best within this many standard
+deviations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +150,7 @@ class ModelPolicy(StoppingPolicy):
         paused = [trial for trial, entry in race if entry.status is Status.PAUSED]
         posterior = self._rank(race, steps, set()).posterior
         found = posterior.predict(Encoded.concat([self._racing().config(each) for each in paused]))
-        hopes = found.mean - found.std
+        hopes = found.mean - HOPE * found.std
         complete = [each for each, entry in race if entry.status is Status.DONE and entry.steps]
         if complete:
             ends = Encoded.concat([self._racing().config(each) for each in complete])
