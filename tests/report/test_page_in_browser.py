@@ -245,6 +245,7 @@ def test_many_trials_open_and_sort(visit: Any, capsys: pytest.CaptureFixture[str
     seen.page.locator("#trials-table th button", has_text="trial").click()
     assert seen.column(1)[0] == "0"
     seen.page.evaluate("document.getElementById('trials-table').scrollTop = 1e9")
-    last = f"#trials-table tr[data-place='{MANY - 1}']"
-    seen.page.wait_for_selector(last)
+    rows = int(seen.page.locator("#trials-table table").get_attribute("aria-rowcount"))
+    assert 1_000 < rows < MANY  # a page of very many trials shows a part of them
+    seen.page.wait_for_selector(f"#trials-table tr[data-place='{rows - 2}']")
     assert seen.faults == []
