@@ -444,7 +444,7 @@ def test_test_tables_and_new_ones_are_read_as_the_table_of_the_fit(foretune, tmp
     # Here all codes look like numbers, and classes do in both tables.
     test = frame[frame["code"].isin(["01", "02", "1.50"])]
     test.to_csv("test.csv", index=False)
-    only = ("--trials", 1, "--only", "lightgbm", *QUICK[4:])
+    only = ("--trials", 1, "--only", "extra_trees", *QUICK[4:])
     code, shown, _ = foretune("fit", "train.csv", "--target", "y", "--test", "test.csv", *only)
     assert code == 0
     assert re.search(r"On the test table: .*, accuracy 1,", shown)
