@@ -159,10 +159,10 @@ class FamilyOptimizer(Optimizer):
 
     def _is_open(self) -> bool:
         """Return whether the opening is over and a trial has succeeded."""
-        tried = self._tried()
+        tried = self._list_tried()
         return bool(self._opening.isin(tried).all()) and bool(self.told.is_success.any())
 
-    def _tried(self) -> Encoded:
+    def _list_tried(self) -> Encoded:
         pending = self.target.space.encode(list(self.pending.values()))
         return Encoded.concat([self.told.configs, pending])
 
@@ -179,7 +179,7 @@ class FamilyOptimizer(Optimizer):
             beside = space.neighbours(best, seed=seed)
             of_family = [config[choice] == family for config in beside.dicts()]
             configs.append(beside.take(np.flatnonzero(of_family)))
-        found, tried = Encoded.concat(configs), self._tried()
+        found, tried = Encoded.concat(configs), self._list_tried()
         if self.target.effect is not None:
             # Equivalent pipelines have one form, and a form is tried once.
             found, tried = self.target.effect(found), self.target.effect(tried)

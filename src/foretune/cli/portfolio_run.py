@@ -202,7 +202,7 @@ class PortfolioRun:
             )
         [metric] = resolve_metrics([self.metric] if self.metric else [], None, None)
         return function_build(
-            self._called(),
+            self._make_evaluator(),
             str(self.function or self.command),
             read_task_list(self.tasks),
             resolve_space(Path(self.space), None),
@@ -210,7 +210,7 @@ class PortfolioRun:
             recipe,
         )
 
-    def _called(self) -> "NamedFunction | Command":
+    def _make_evaluator(self) -> "NamedFunction | Command":
         from foretune.run.commands import Command, CommandLimits
         from foretune.run.named_function import NamedFunction
 

@@ -129,14 +129,14 @@ def _are_alike(trees: list[Any]) -> bool:
     """Return whether there are trees that differ only in their nodes and seeds."""
     if not trees:
         return False
-    first = _shared(trees[0])
+    first = _select_shared_state(trees[0])
     return all(
         each.keys() == first.keys() and all(_equal(each[name], first[name]) for name in first)
-        for each in map(_shared, trees)
+        for each in map(_select_shared_state, trees)
     ) and all(isinstance(each.random_state, int | np.integer) for each in trees)
 
 
-def _shared(tree: Any) -> dict[str, Any]:
+def _select_shared_state(tree: Any) -> dict[str, Any]:
     return {name: value for name, value in vars(tree).items() if name not in OWN}
 
 

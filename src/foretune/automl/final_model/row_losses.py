@@ -52,7 +52,7 @@ class RowLosses:
         starts = np.cumsum([0, *folds[:-1]])
         weights = np.ones(len(y)) if counting is None else counting.astype(np.float64)
         parts = [slice(start, start + size) for start, size in zip(starts, folds, strict=True)]
-        scaled = np.concatenate([_scaled(metric, y[part], weights[part]) for part in parts])
+        scaled = np.concatenate([_scale_weights(metric, y[part], weights[part]) for part in parts])
         if metric == "log_loss":
             rows, codes = np.arange(len(y)), y.astype(np.int64)
             numbers = np.stack([each[rows, codes].astype(np.float64) for each in predictions])
@@ -96,7 +96,7 @@ class RowLosses:
         return parts
 
 
-def _scaled(metric: str, y: Floats, weights: Floats) -> Floats:
+def _scale_weights(metric: str, y: Floats, weights: Floats) -> Floats:
     """Return the weights of the rows of one fold, so that their sum of losses is its loss."""
     if metric == "r2" and not differ(y):
         return np.zeros(len(y))

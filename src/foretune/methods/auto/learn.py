@@ -100,7 +100,7 @@ class AutoPrior(Prior):
         """Write one file that contains the file of each expert."""
         arrays: dict[str, NDArray[Any]] = {}
         with tempfile.TemporaryDirectory() as folder:
-            for name, prior in self._saved().items():
+            for name, prior in self._priors_with_files().items():
                 place = Path(folder) / "prior"
                 prior.save(place)
                 arrays[f"expert.{name}"] = np.frombuffer(place.read_bytes(), dtype=np.uint8)
@@ -117,7 +117,7 @@ class AutoPrior(Prior):
                 meta["space"] = configs.space.to_json()
         save_artifact(path, kind=KIND, version=VERSION, meta=meta, arrays=arrays)
 
-    def _saved(self) -> Mapping[str, Prior]:
+    def _priors_with_files(self) -> Mapping[str, Prior]:
         """Return what has a file of its own."""
         return self.experts if self.curves is None else {**self.experts, CURVES: self.curves}
 

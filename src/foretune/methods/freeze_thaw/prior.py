@@ -59,7 +59,7 @@ class FreezeThawPrior(Prior):
         """Return the surrogate for one task."""
         self._check(target)
         beliefs = tuple(
-            self._weighted(target, objective) for objective in range(len(target.objectives))
+            self._weigh_beliefs(target, objective) for objective in range(len(target.objectives))
         )
         return FreezeThawSurrogate(beliefs, target.pool, self.last_step)
 
@@ -108,7 +108,7 @@ class FreezeThawPrior(Prior):
         if self.space is not None:
             check_space(self.space, target)
 
-    def _weighted(self, target: Target, objective: int) -> tuple[WeightedPrior, ...]:
+    def _weigh_beliefs(self, target: Target, objective: int) -> tuple[WeightedPrior, ...]:
         """Return the beliefs about one objective, with their odds."""
         known = self.experts[objective] if objective < len(self.experts) else {}
         knots = next(iter(known.values())).knots if known else place_knots(GENERIC_FIRST)
